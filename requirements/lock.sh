@@ -1,0 +1,8 @@
+#!/bin/sh
+# Make the hash locks anew from the *.in files (`make lock`); needs uv.
+set -eu
+cd "$(dirname "$0")"
+compile() { uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet "$@"; }
+compile base.in -o base.txt
+compile model.in --no-deps -o model.txt
+compile dev.in -o dev.txt
