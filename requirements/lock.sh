@@ -6,3 +6,5 @@ compile() { uv pip compile --universal --python-version 3.11 --generate-hashes -
 compile base.in -o base.txt
 compile model.in --no-deps -o model.txt
 compile dev.in -o dev.txt
+compile torch.in -o torch-cuda.txt
+sh ./torch-cpu.sh < torch-cuda.txt > torch-cpu.txt
