@@ -1,0 +1,59 @@
+"""What goes into an extractor and what comes out. Everything here crosses a pipe as JSON, so it stays plain."""
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+MEBIBYTE = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Counted limits refuse or cut the content; seconds and memory are also enforced from outside by the sandbox."""
+
+    max_chars: int = 100_000
+    max_pages: int = 500
+    max_seconds: float = 60.0
+    max_memory_mb: int = 512
+    max_stream_bytes: int = 64 * MEBIBYTE
+    max_decoded_bytes: int = 128 * MEBIBYTE
+    stop_after_chars: int | None = None
+
+    @property
+    def wanted_chars(self) -> int:
+        """Where reading may stop: a probe needs only enough to know that there is text."""
+        return self.max_chars if self.stop_after_chars is None else min(self.max_chars, self.stop_after_chars)
+
+
+@dataclass(frozen=True, slots=True)
+class PageSpan:
+    """markdown[start:end] came from this page; pages count from 1, as a reader's viewer does."""
+
+    page: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    markdown: str
+    title: str
+    media_type: str
+    language: str | None = None
+    pages: list[PageSpan] = field(default_factory=list)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    truncated: bool = False
+    warnings: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Self:
+        return cls(**{**value, "pages": [PageSpan(**span) for span in value["pages"]]})
+
+
+class Extractor(Protocol):
+    def extract(self, data: Path, *, name: str, limits: Limits) -> Extracted:
+        """The file as Markdown. May return more than `limits.max_chars`; the caller cuts. Raises ExtractionError."""
+        ...

@@ -1,0 +1,79 @@
+"""One file to Markdown, whatever its format, under the limits. Meant for the sandbox's child; nothing here is safe against a hostile file."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from config.errors import ExtractionError
+from ingestion.extract.base import Extracted, Limits, PageSpan
+from ingestion.extract.encodings import clean
+from ingestion.extract.formats import EXTRACTORS, MINIMUM_CHARS
+from ingestion.extract.language import detect_language
+from ingestion.extract.sniff import sniff
+
+PROBE_CHARS = 64
+PROBE_SECONDS = 10.0
+# A cut looks for a line end, then a space, no further back than this.
+CUT_SEARCHED_CHARS = 400
+
+
+def extract(path: Path, *, name: str, declared_type: str | None, limits: Limits) -> Extracted:
+    """Raises ExtractionError with the reason as a sentence; any other exception is a defect of the extractor."""
+    kind = sniff(path, name=name, declared_type=declared_type)
+    extracted = EXTRACTORS.load(kind.format)().extract(path, name=name, limits=limits)
+    return _finished(extracted, format=kind.format, name=name, limits=limits)
+
+
+def probe_limits(limits: Limits) -> Limits:
+    """The same extraction, stopped as soon as there is known to be text: for the answer to an upload."""
+    return replace(limits, stop_after_chars=PROBE_CHARS, max_seconds=min(limits.max_seconds, PROBE_SECONDS))
+
+
+def probe(path: Path, *, name: str, declared_type: str | None = None, limits: Limits | None = None) -> Extracted:
+    return extract(path, name=name, declared_type=declared_type, limits=probe_limits(limits or Limits()))
+
+
+def _finished(extracted: Extracted, *, format: str, name: str, limits: Limits) -> Extracted:
+    markdown = extracted.markdown
+    warnings = list(extracted.warnings)
+    if not extracted.pages:
+        # Page spans count characters, so a format that makes them cleans its own text.
+        markdown, more = clean(markdown)
+        warnings += more
+    minimum = MINIMUM_CHARS.get(format, 1)
+    if visible_chars(markdown, enough=minimum) < minimum:
+        raise ExtractionError(f"{name} holds no text to search in. Upload a file with text.", reason="empty", retires=True)
+    truncated = extracted.truncated
+    if len(markdown) > limits.max_chars:
+        markdown = cut_text(markdown, limit=limits.max_chars)
+        truncated = True
+    if truncated and limits.stop_after_chars is None:
+        warnings.append(f"Only the first {len(markdown):,} characters were kept. Raise the limit of characters per document, or split the file.")
+    return replace(
+        extracted,
+        markdown=markdown,
+        title=" ".join(clean(extracted.title)[0].split())[:300] or name,
+        language=extracted.language or detect_language(markdown),
+        pages=[PageSpan(span.page, span.start, min(span.end, len(markdown))) for span in extracted.pages if span.start < len(markdown)],
+        truncated=truncated,
+        warnings=warnings,
+    )
+
+
+def visible_chars(text: str, *, enough: int) -> int:
+    """How many characters a reader sees, counted no further than `enough`."""
+    count = 0
+    for char in text:
+        if not char.isspace() and char.isprintable() and (count := count + 1) >= enough:
+            break
+    return count
+
+
+def cut_text(text: str, *, limit: int) -> str:
+    """Not in the middle of a line or word, if one of them ends near the limit."""
+    head = text[:limit]
+    floor = max(0, limit - CUT_SEARCHED_CHARS)
+    for mark in ("\n", " "):
+        end = head.rfind(mark, floor)
+        if end > 0:
+            return head[:end]
+    return head

@@ -1,0 +1,16 @@
+"""The formats that are read: name -> extractor, imported when a file of that format comes."""
+
+from config.registry import Registry
+from ingestion.extract.base import Extractor
+
+FORMATS: dict[str, str] = {
+    "text": "ingestion.extract.text:TextExtractor",
+    "markdown": "ingestion.extract.markdown:MarkdownExtractor",
+    "html": "ingestion.extract.html:HtmlExtractor",
+    "pdf": "ingestion.extract.pdf:PdfExtractor",
+}
+
+# Fewer characters than this are no document: an empty page has page numbers and dashes too. Text needs one visible one.
+MINIMUM_CHARS: dict[str, int] = {"pdf": 16, "html": 16}
+
+EXTRACTORS: Registry[type[Extractor]] = Registry("format", FORMATS)

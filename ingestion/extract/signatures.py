@@ -1,0 +1,54 @@
+"""Magic bytes of what is not text: offset, bytes and the words in which it is refused."""
+
+# Long enough to be no accident, or (the short ones) only asked of a file that holds a NUL byte.
+BINARY_SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
+    (0, b"\x89PNG\r\n\x1a\n", "a PNG image"),
+    (0, b"\xff\xd8\xff", "a JPEG image"),
+    (0, b"GIF87a", "a GIF image"),
+    (0, b"GIF89a", "a GIF image"),
+    (0, b"II*\x00", "a TIFF image"),
+    (0, b"MM\x00*", "a TIFF image"),
+    (8, b"WEBPVP8", "a WebP image"),
+    (8, b"WAVEfmt", "an audio file"),
+    (0, b"ID3\x03", "an audio file"),
+    (0, b"ID3\x04", "an audio file"),
+    (0, b"OggS\x00", "an audio or video file"),
+    (0, b"fLaC\x00", "an audio file"),
+    (4, b"ftyp", "an audio or video file"),
+    (0, b"\x1aE\xdf\xa3", "an audio or video file"),
+    (0, b"\x1f\x8b\x08", "a gzip archive"),
+    (0, b"BZh91AY&SY", "a bzip2 archive"),
+    (0, b"\xfd7zXZ\x00", "an xz archive"),
+    (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (0, b"Rar!\x1a\x07", "a RAR archive"),
+    (257, b"ustar", "a tar archive"),
+    (0, b"\x28\xb5\x2f\xfd", "a zstd archive"),
+    (0, b"\x7fELF", "a program"),
+    (0, b"\xcf\xfa\xed\xfe", "a program"),
+    (0, b"\xca\xfe\xba\xbe", "a program"),
+    (0, b"SQLite format 3\x00", "an SQLite database"),
+    (0, b"PAR1", "a Parquet file"),
+    (0, b"{\\rtf1", "an RTF document"),
+)
+
+OLE2 = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+# An Office file with a password is an OLE2 container around this stream.
+OLE2_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+ZIP = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
+PDF = b"%PDF-"
+
+# Part names that tell the format of a ZIP container.
+ZIP_PARTS: tuple[tuple[str, str], ...] = (
+    ("word/document", "a Word document (.docx)"),
+    ("xl/workbook", "an Excel workbook (.xlsx)"),
+    ("ppt/presentation", "a PowerPoint presentation (.pptx)"),
+    ("META-INF/container.xml", "an EPUB book"),
+    ("content.xml", "an OpenDocument file"),
+)
+
+# A name that promises one of these around plain text is a mistake worth telling, not a text file.
+BINARY_EXTENSIONS = frozenset(
+    "pdf doc docx docm xls xlsx xlsm xlsb ppt pptx pptm odt ods odp epub rtf zip gz bz2 xz 7z rar tar tgz zst jar "
+    "png jpg jpeg gif tif tiff bmp webp ico heic mp3 wav ogg flac m4a mp4 mov avi mkv webm parquet sqlite db exe dll so dylib class "
+    "pyc bin iso dmg woff woff2 ttf otf".split()
+)
