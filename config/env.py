@@ -53,9 +53,9 @@ Listed = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 PostgresUrl = Annotated[str, BeforeValidator(_postgres), Field(repr=False)]
 
 
-def _secret(description: str, **constraints: Any) -> Any:
+def _secret(description: str, default: str | None = "", **constraints: Any) -> Any:
     """A field whose value is never shown: not in a message, not in a repr."""
-    return Field("", repr=False, description=description, **constraints)
+    return Field(default, repr=False, description=description, **constraints)
 
 
 class Environment(BaseSettings):
@@ -91,10 +91,10 @@ class Environment(BaseSettings):
     max_upload_bytes: int = Field(100_000_000, ge=1, le=5_000_000_000, description="largest file of POST /files and of resumable uploads")
     storage: Literal["file", "s3"] = Field("file", description="where files are kept")
     s3_bucket: str = Field("", description="bucket; needed with LECTERN_STORAGE=s3")
-    s3_endpoint: str = Field("", pattern=r"^(https?://\S+)?$", description="endpoint of an S3-compatible service; absent: AWS")
-    s3_region: str = Field("", description="region of the bucket")
-    s3_access_key: str = _secret("access key; absent: what the machine's role grants")
-    s3_secret_key: str = _secret("secret key of the access key")
+    s3_endpoint: str | None = Field(None, pattern=r"^(https?://\S+)?$", description="endpoint of an S3-compatible service; absent: AWS")
+    s3_region: str | None = Field(None, description="region of the bucket")
+    s3_access_key: str | None = _secret("access key; absent: what the machine's role grants", None)
+    s3_secret_key: str | None = _secret("secret key of the access key", None)
 
     min_schedule_interval: int = Field(60, ge=1, le=86_400, description="fewest seconds between two fires of a schedule")
     sweep_seconds: float = Field(5, ge=0.1, le=3600, description="how often lost wake-ups are sent again")

@@ -1,0 +1,95 @@
+"""HTTP library errors and answers as errors of ours: the one place that decides whether trying again may help."""
+
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+import httpx
+
+from config.addresses import NameNotResolved
+from config.errors import InvalidInput, LecternError, PermanentProviderError, ProviderError, TransientProviderError
+
+# 408 and 425 ask for another try, 409 of model providers means "busy"; other 4xx say that the request is wrong.
+RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 507, 508, 520, 521, 522, 523, 524, 529})
+
+
+def shown(url: httpx.URL | str) -> str:
+    """A URL as a message may hold it: without user, password, query and fragment, where keys are."""
+    try:
+        parsed = httpx.URL(str(url))
+        port = f":{parsed.port}" if parsed.port else ""
+        host = f"[{parsed.host}]" if ":" in parsed.host else parsed.host
+        return f"{parsed.scheme}://{host}{port}{parsed.path}"[:300]
+    except (httpx.InvalidURL, ValueError):
+        return "the address"
+
+
+@contextmanager
+def mapped(url: httpx.URL | str) -> Iterator[None]:
+    """Inside, every error of the HTTP library leaves as an error of ours."""
+    try:
+        yield
+    except LecternError:
+        raise
+    except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeError) as error:
+        raise map_error(error, url) from error
+
+
+def map_error(error: Exception, url: httpx.URL | str) -> LecternError:
+    """Timeouts and broken connections are transient; a wrong address, a bad certificate and an unknown name are not."""
+    where = shown(url)
+    if isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError)):
+        return InvalidInput(f"{where} is not an address that can be requested: {error}. Correct the URL.")
+    if isinstance(error, httpx.TimeoutException):
+        doing = "accept a connection" if isinstance(error, httpx.ConnectTimeout) else "answer"
+        return TransientProviderError(f"{where} did not {doing} in time. It is tried again, or raise the time limit.")
+    for cause in _causes(error):
+        if isinstance(cause, NameNotResolved):
+            return _failure(f"{where} cannot be reached: {cause} Check the host name.", transient=cause.transient)
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return PermanentProviderError(f"The certificate of {where} is not accepted ({cause.verify_message}). Correct it at the server.")
+    if isinstance(error, (httpx.TooManyRedirects, httpx.DecodingError, httpx.LocalProtocolError)):
+        return PermanentProviderError(f"{where} answered in a way that cannot be read: {error}.")
+    reason = str(error) or type(error).__name__
+    return TransientProviderError(f"{where} cannot be reached ({reason}). Check that it is up; it may be tried again.")
+
+
+def _failure(message: str, *, transient: bool) -> ProviderError:
+    return TransientProviderError(message) if transient else PermanentProviderError(message)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    current: BaseException | None = error
+    for _ in range(10):
+        if current is None:
+            return
+        yield current
+        current = current.__cause__ or current.__context__
+
+
+def status_error(status: int, headers: Mapping[str, str], *, what: str) -> ProviderError | None:
+    """The error that an answer's status stands for, or None below 400. `what` begins the sentence ("The model provider")."""
+    if status < 400:
+        return None
+    if status in RETRYABLE or status >= 500:
+        wait = retry_after(headers)
+        return TransientProviderError(f"{what} answered {status}; it may be tried again.", retry_after=wait, upstream_status=status)
+    hint = "Check its credential." if status in (401, 403) else "Check its address and parameters."
+    return PermanentProviderError(f"{what} answered {status}. {hint}", upstream_status=status)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait by the Retry-After header (a number or a date), never negative; None without a readable one."""
+    value = (headers.get("retry-after") or headers.get("Retry-After") or "").strip()
+    if not value:
+        return None
+    if value.replace(".", "", 1).isascii() and value.replace(".", "", 1).isdigit():
+        return min(float(value), 86_400.0)
+    try:
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return min(max(0.0, (moment - datetime.now(UTC)).total_seconds()), 86_400.0)
