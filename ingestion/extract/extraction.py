@@ -40,7 +40,7 @@ def _finished(extracted: Extracted, *, format: str, name: str, limits: Limits) -
         markdown, more = clean(markdown)
         warnings += more
     minimum = MINIMUM_CHARS.get(format, 1)
-    if visible_chars(markdown, enough=minimum) < minimum:
+    if len(markdown.strip()) < minimum or not has_visible(markdown):
         raise ExtractionError(f"{name} holds no text to search in. Upload a file with text.", reason="empty", retires=True)
     truncated = extracted.truncated
     if len(markdown) > limits.max_chars:
@@ -59,13 +59,8 @@ def _finished(extracted: Extracted, *, format: str, name: str, limits: Limits) -
     )
 
 
-def visible_chars(text: str, *, enough: int) -> int:
-    """How many characters a reader sees, counted no further than `enough`."""
-    count = 0
-    for char in text:
-        if not char.isspace() and char.isprintable() and (count := count + 1) >= enough:
-            break
-    return count
+def has_visible(text: str) -> bool:
+    return any(char.isprintable() and not char.isspace() for char in text)
 
 
 def cut_text(text: str, *, limit: int) -> str:

@@ -10,7 +10,7 @@ FORMATS: dict[str, str] = {
     "pdf": "ingestion.extract.pdf:PdfExtractor",
 }
 
-# Fewer characters than this are no document: an empty page has page numbers and dashes too. Text needs one visible one.
-MINIMUM_CHARS: dict[str, int] = {"pdf": 16, "html": 16}
+# Fewer characters than this are no document. PDF has the same minimum, which it applies itself: it can see whether there are pictures.
+MINIMUM_CHARS: dict[str, int] = {"html": 16}
 
 EXTRACTORS: Registry[type[Extractor]] = Registry("format", FORMATS)
