@@ -17,6 +17,7 @@ from ingestion.extract.tables import markdown_table
 MIN_RULES, MAX_RULES = 6, 2_000
 MAX_TABLES = 20
 MAX_CELLS = 4_000
+MIN_CELL_WIDTH = 5
 MIN_FILLED = 0.3
 MIN_KEPT_WORDS = 0.97
 _WORD = re.compile(r"\w+")
@@ -114,8 +115,8 @@ def _prose(textpage: pdfium.PdfTextPage, height: float, box: Box) -> str:
 
 
 def _cell(textpage: pdfium.PdfTextPage, height: float, box: Box | None) -> str:
-    if box is None:
-        return ""
+    if box is None or box[2] - box[0] < MIN_CELL_WIDTH:
+        return ""  # between double rules lies the edge of the neighbour's first letter
     return " ".join(line for line in clean_lines(_text(textpage, height, box)) if line)
 
 

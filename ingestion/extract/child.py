@@ -1,0 +1,119 @@
+"""The process that reads strangers' files: `python -m ingestion.extract.child INBOX [FOLDER…]`, frames on stdin and stdout.
+
+No Django, no credentials, no way out (landlock.py). It serves one request at a time and dies with its parent."""
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+import sysconfig
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from config.errors import ExtractionError, LecternError
+from ingestion.extract.base import MEBIBYTE, Limits
+from ingestion.extract.extraction import extract
+from ingestion.extract.frames import pack_frame, read_frame
+from ingestion.extract.landlock import restrict
+
+PR_SET_PDEATHSIG = 1
+PROJECT = Path(__file__).resolve().parents[2]
+# Names below the project may be listed, because imports list folders; only these may be read: its data and secrets may not.
+PACKAGES = ("config", "kb", "ingestion")
+SYSTEM_FILES = ("/usr/share/zoneinfo", "/etc/localtime", "/dev/null", "/dev/urandom", "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
+OPEN_FILES = 128
+# The sandbox kills at the limit of resident memory; this bounds what is asked for between two of its looks.
+DATA_FACTOR = 2
+
+
+def main(arguments: list[str]) -> None:
+    requests, replies = _take_pipes()
+    _die_with_parent()
+    _set_fixed_limits()
+    packages = [Path(sysconfig.get_path(key)) for key in ("stdlib", "platstdlib", "purelib", "platlib")]
+    prefixes = [Path(sys.prefix), Path(sys.base_prefix)] if sys.base_prefix != "/usr" else [Path(sys.prefix)]
+    readable = [*packages, *prefixes, *map(Path, SYSTEM_FILES), *(PROJECT / name for name in PACKAGES), *map(Path, arguments)]
+    _send(replies, {"ready": True, "state": restrict(readable=readable, listable=[PROJECT])})
+    while (request := read_frame(requests)) is not None:
+        _send(replies, answer(request))
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    try:
+        limits = Limits(**request.get("limits") or {})
+        _set_job_limits(limits)
+        return _perform(request, limits=limits)
+    except ExtractionError as error:
+        return {"error": {"message": error.message, "reason": error.reason, "retires": error.retires}}
+    except MemoryError:
+        return {"error": {"message": "", "reason": "memory_limit", "retires": False}}
+    except LecternError as error:
+        return {"error": {"message": error.message, "reason": "refused", "retires": False}}
+    except RecursionError:
+        message = "The file is nested too deeply to be read. Save it again in a simpler form."
+        return {"error": {"message": message, "reason": "damaged", "retires": True}}
+    except Exception as error:
+        return {"error": {"message": f"{type(error).__name__}: {error}"[:500], "reason": "internal", "retires": False}}
+
+
+def _perform(request: dict[str, Any], *, limits: Limits) -> dict[str, Any]:
+    path = Path(request["path"])
+    if request["op"] == "extract":
+        extracted = extract(path, name=request["name"], declared_type=request.get("declared_type"), limits=limits)
+        wanted = request.get("chunk")
+        return {"extracted": extracted.to_json(), "passages": _passages(extracted.markdown, wanted) if wanted else []}
+    if request["op"] == "chunk":
+        return {"passages": _passages(path.read_text(encoding="utf-8", newline=""), request["chunk"])}
+    raise ExtractionError(f"There is no operation {request['op']!r}.", reason="internal")
+
+
+def _passages(markdown: str, wanted: dict[str, Any]) -> list[dict[str, Any]]:
+    from dataclasses import asdict
+
+    from ingestion.chunk import ChunkSettings, chunk
+    from kb.providers.tokens import token_counter_for
+
+    counter = token_counter_for(wanted["tokenizer"])
+    return [asdict(passage) for passage in chunk(markdown, settings=ChunkSettings(**wanted["settings"]), count=counter.count)]
+
+
+def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
+    """Our own copies of the pipes; whatever a library prints goes to the log instead of between the frames."""
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    os.close(nothing)
+    return requests, replies
+
+
+def _die_with_parent() -> None:
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _set_fixed_limits() -> None:
+    for limit, value in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NOFILE, OPEN_FILES)):
+        with suppress(ValueError, OSError):
+            resource.setrlimit(limit, (value, value))
+
+
+def _set_job_limits(limits: Limits) -> None:
+    """CPU seconds count since the child began, so each job moves the limit; a library's loop cannot outlive it."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = int(used.ru_utime + used.ru_stime + limits.max_seconds) + 2
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_DATA, (DATA_FACTOR * limits.max_memory_mb * MEBIBYTE, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+
+
+def _send(stream: BinaryIO, message: dict[str, Any]) -> None:
+    stream.write(pack_frame(message))
+    stream.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

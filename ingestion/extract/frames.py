@@ -1,0 +1,42 @@
+"""Messages between the sandbox and its children: four bytes of length, then JSON."""
+
+import json
+import struct
+from typing import Any, BinaryIO
+
+LENGTH = struct.Struct(">I")
+MAX_FRAME_BYTES = 256 * 1024 * 1024
+
+
+def pack_frame(message: dict[str, Any]) -> bytes:
+    body = json.dumps(message, separators=(",", ":")).encode("ascii")
+    return LENGTH.pack(len(body)) + body
+
+
+def read_frame(stream: BinaryIO) -> dict[str, Any] | None:
+    """None when the other side has closed the pipe."""
+    head = stream.read(LENGTH.size)
+    if len(head) < LENGTH.size:
+        return None
+    (length,) = LENGTH.unpack(head)
+    body = stream.read(length)
+    return json.loads(body) if len(body) == length else None
+
+
+class FrameBuffer:
+    """Puts a frame together from the pieces that a non-blocking read gives."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def add(self, piece: bytes) -> dict[str, Any] | None:
+        """The message once it is whole."""
+        self._bytes += piece
+        if len(self._bytes) < LENGTH.size:
+            return None
+        (length,) = LENGTH.unpack_from(self._bytes)
+        if length > MAX_FRAME_BYTES:
+            raise ValueError(f"a frame of {length} bytes")
+        if len(self._bytes) < LENGTH.size + length:
+            return None
+        return json.loads(bytes(self._bytes[LENGTH.size : LENGTH.size + length]))

@@ -1,0 +1,152 @@
+"""One child of the sandbox as its parent sees it: started, asked, watched, killed."""
+
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from config.errors import ExtractionError
+from ingestion.extract.base import MEBIBYTE, Limits
+from ingestion.extract.frames import FrameBuffer, pack_frame
+
+PROJECT = Path(__file__).resolve().parents[2]
+# All that a child sees of the environment: no database, no broker, no key.
+PASSED_VARIABLES = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
+FIXED_VARIABLES = {
+    "PYTHONPATH": str(PROJECT), "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1",
+    "TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
+    # One arena: freed memory goes back, so that a big document does not retire the child.
+    "MALLOC_ARENA_MAX": "1",
+}  # fmt: skip
+POLL_SECONDS = 0.05
+START_SECONDS = 60.0
+GRACE_SECONDS = 1.0
+READ_BYTES = 1024 * 1024
+
+
+class Child:
+    """Not for two threads at once. `run` raises ExtractionError; after `spent` says so the child is to be closed."""
+
+    def __init__(self, *, readable: Sequence[Path]) -> None:
+        self.jobs = 0
+        self.rss_mb = self.peak_rss_mb = 0.0
+        self._inbox = Path(tempfile.mkdtemp(prefix="lectern-extract-"))
+        environment = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ} | FIXED_VARIABLES
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "ingestion.extract.child", str(self._inbox), *map(str, readable)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            cwd=self._inbox,
+            start_new_session=True,
+        )
+        self._watched = psutil.Process(self._process.pid)
+        self.state = ""
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def wait_ready(self) -> None:
+        self.state = self._read(name="The extraction process", limits=Limits(), seconds=START_SECONDS)["state"]
+
+    def run(self, request: dict[str, Any], *, limits: Limits) -> dict[str, Any]:
+        """The file is put where this child, and no other, may read it."""
+        self.jobs += 1
+        name = str(request.get("name") or Path(request["path"]).name)
+        inside = self._inbox / str(self.jobs)
+        _lend(Path(request["path"]), inside)
+        try:
+            self._write(pack_frame(request | {"path": str(inside)}), name=name)
+            reply = self._read(name=name, limits=limits, seconds=limits.max_seconds + GRACE_SECONDS)
+        finally:
+            inside.unlink(missing_ok=True)
+        if error := reply.get("error"):
+            raise ExtractionError(error["message"] or _sentence(error["reason"], name, limits), reason=error["reason"], retires=error["retires"])
+        return reply
+
+    def close(self) -> None:
+        if self.alive:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):
+                pipe.close()  # type: ignore[union-attr]
+        shutil.rmtree(self._inbox, ignore_errors=True)
+
+    def _write(self, frame: bytes, *, name: str) -> None:
+        try:
+            self._process.stdin.write(frame)  # type: ignore[union-attr]
+            self._process.stdin.flush()  # type: ignore[union-attr]
+        except OSError as error:
+            raise self._died(name, Limits()) from error
+
+    def _read(self, *, name: str, limits: Limits, seconds: float) -> dict[str, Any]:
+        buffer = FrameBuffer()
+        deadline = time.monotonic() + seconds
+        descriptor = self._process.stdout.fileno()  # type: ignore[union-attr]
+        with selectors.DefaultSelector() as selector:
+            selector.register(descriptor, selectors.EVENT_READ)
+            while True:
+                self._check_memory(name, limits)
+                if time.monotonic() > deadline:
+                    raise self._killed("time_limit", name, limits)
+                if not selector.select(POLL_SECONDS):
+                    continue
+                piece = os.read(descriptor, READ_BYTES)
+                if not piece:
+                    raise self._died(name, limits)
+                if (message := buffer.add(piece)) is not None:
+                    self._check_memory(name, None)
+                    return message
+
+    def _check_memory(self, name: str, limits: Limits | None) -> None:
+        try:
+            self.rss_mb = self._watched.memory_info().rss / MEBIBYTE
+        except psutil.Error:
+            return  # it has just died: the pipe says so
+        self.peak_rss_mb = max(self.peak_rss_mb, self.rss_mb)
+        if limits is not None and self.rss_mb > limits.max_memory_mb:
+            raise self._killed("memory_limit", name, limits)
+
+    def _killed(self, reason: str, name: str, limits: Limits) -> ExtractionError:
+        self.close()
+        return ExtractionError(_sentence(reason, name, limits), reason=reason, retires=False)
+
+    def _died(self, name: str, limits: Limits) -> ExtractionError:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=1)
+        reason = "time_limit" if self._process.returncode == -signal.SIGXCPU else "crashed"
+        return self._killed(reason, name, limits)
+
+
+def _lend(path: Path, inside: Path) -> None:
+    """A hard link where the file system allows it, else a copy."""
+    try:
+        os.link(path.resolve(), inside)
+    except OSError:
+        shutil.copyfile(path, inside)
+
+
+def _sentence(reason: str, name: str, limits: Limits) -> str:
+    return {
+        "time_limit": f"{name} took longer than {limits.max_seconds:g} seconds to read. Split it and upload the parts.",
+        "memory_limit": f"{name} needed more than {limits.max_memory_mb} MB of memory to read. Split it and upload the parts.",
+        "crashed": f"{name} made the reading process crash. Save it again in the program it comes from.",
+    }[reason]

@@ -1,0 +1,100 @@
+"""A warm pool of extraction children: `Sandbox(size=2).run({"op": "extract", …})`, from any thread."""
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from config.errors import ExtractionError
+from ingestion.extract.base import Limits
+from ingestion.extract.process import Child
+
+FILES_PER_CHILD = 200
+RETIRED_ABOVE_MB = 300
+
+
+class Sandbox:
+    """Children start when they are first needed and are replaced after FILES_PER_CHILD files, when they grew, and when they died.
+
+    Requests, both with `limits` (fields of Limits):
+    {op: "extract", path, name, declared_type, chunk: {settings, tokenizer} | None} -> {extracted, passages}
+    {op: "chunk", path, chunk} -> {passages}; `path` holds Markdown. `readable` names folders of models that a tokenizer needs.
+
+    Raises ExtractionError. Reasons `time_limit`, `memory_limit`, `crashed` and `internal` say nothing about the content: retires is False."""
+
+    def __init__(self, *, size: int = 1, readable: Sequence[Path] = ()) -> None:
+        if size < 1:
+            raise ValueError("A sandbox has at least one child.")
+        self._readable = tuple(readable)
+        self._free = threading.BoundedSemaphore(size)
+        self._lock = threading.Lock()
+        self._idle: list[Child] = []
+        self._closed = False
+        self._state = ""
+        # Linux kills a child when the *thread* that started it ends, so one thread of ours starts them all.
+        self._starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="extract-starter")
+        self.peak_rss_mb = 0.0
+
+    def run(self, request: dict[str, Any]) -> dict[str, Any]:
+        limits = Limits(**request.get("limits") or {})
+        with self._free:
+            child = self._take()
+            try:
+                return child.run(request, limits=limits)
+            finally:
+                self.peak_rss_mb = max(self.peak_rss_mb, child.peak_rss_mb)
+                self._put_back(child)
+
+    def sandbox_state(self) -> str:
+        """How the children are closed in: "landlock ABI 7", or "open: REASON" where the system has no Landlock."""
+        if not self._state:
+            with self._free:
+                self._put_back(self._take())
+        return self._state
+
+    def pids(self) -> list[int]:
+        """Of the children that wait for work."""
+        with self._lock:
+            return [child.pid for child in self._idle]
+
+    def close(self) -> None:
+        """Kills the waiting children; one that is at work is killed when its job ends."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for child in idle:
+            child.close()
+        self._starter.shutdown(wait=False, cancel_futures=True)
+
+    def __enter__(self) -> "Sandbox":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _take(self) -> Child:
+        while True:
+            with self._lock:
+                if self._closed:
+                    raise ExtractionError("The extraction service is shutting down. Try again.", reason="internal")
+                child = self._idle.pop() if self._idle else None
+            if child is None:
+                return self._start()
+            if child.alive:
+                return child
+            child.close()
+
+    def _start(self) -> Child:
+        child = self._starter.submit(Child, readable=self._readable).result()
+        child.wait_ready()
+        self._state = child.state
+        return child
+
+    def _put_back(self, child: Child) -> None:
+        spent = child.jobs >= FILES_PER_CHILD or child.rss_mb > RETIRED_ABOVE_MB or not child.alive
+        with self._lock:
+            if not spent and not self._closed:
+                self._idle.append(child)
+                return
+        child.close()
