@@ -116,9 +116,9 @@ class Guard:
     def addresses(self, host: str, port: int, *, timeout: float | None = None) -> list[str]:
         """Resolves once; the answers are what may be connected to, in the resolver's order. One private address among public
         ones refuses the name, unless the operator opened a network that the name leads to: then only what is opened is used."""
-        found = [_parse(text, host) for text in self._resolve(host, port, timeout)]
         if not 1 <= port <= 65535:
             raise AddressRefused(f"Port {port} of {host} cannot be connected to. Use a port between 1 and 65535.")
+        found = [_parse(text, host) for text in self._resolve(host, port, timeout)]
         if self.trusted:
             return [str(address) for address in found]
         opened = [address for address in found if any(network.covers(_plain(address), port) for network in self.allowed)]
