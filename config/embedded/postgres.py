@@ -94,7 +94,7 @@ def _initialise(home: Path, *, programs: Path, credentials: Credentials, user: A
 def _small_shared_memory() -> bool:
     """Containers give /dev/shm 64 MB; a parallel index build wants maintenance_work_mem there and would fail."""
     try:
-        status = os.statvfs("/dev/shm")  # noqa: S108 - only its size is asked
+        status = os.statvfs("/dev/shm")
     except OSError:
         return False
     return status.f_blocks * status.f_frsize < 1_000_000_000
@@ -131,13 +131,15 @@ def _await_ready(home: Path, *, pid: int, port: int, child: subprocess.Popen[byt
             if "password authentication failed" in reason:
                 break
         time.sleep(0.03)
-    raise ServiceError(f"Postgres runs (process {pid}, port {port}) but cannot be used: {reason}. Its log is {home / 'log' / 'postgres.log'}.")
+    log = home / "log" / "postgres.log"
+    raise ServiceError(f"Postgres runs (process {pid}, port {port}) but cannot be used: {reason}. Its log is {log}.")
 
 
 def _provision(port: int, *, programs: Path, credentials: Credentials) -> None:
     script = Path(__file__).with_name("provision.sql")
+    target = ["-h", "127.0.0.1", "-p", str(port), "-U", "postgres", "-d", "postgres"]
     done = subprocess.run(
-        [str(programs / "psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", str(port), "-U", "postgres", "-d", "postgres"],
+        [str(programs / "psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1", *target],
         input=script.read_text(),  # not -f: psql may run where only we can read the project
         text=True,
         capture_output=True,

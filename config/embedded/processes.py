@@ -62,7 +62,8 @@ def run(command: Sequence[str], *, user: Account, doing: str) -> None:
         **identity(user),  # type: ignore[call-overload]
     )
     if done.returncode:
-        raise ServiceError(f"{doing} failed ({Path(command[0]).name} exited with {done.returncode}): {(done.stderr or done.stdout).strip()[-800:]}")
+        words = (done.stderr or done.stdout).strip()[-800:]
+        raise ServiceError(f"{doing} failed ({Path(command[0]).name} exited with {done.returncode}): {words}")
 
 
 def is_running(pid: int, program: str) -> bool:

@@ -1,0 +1,165 @@
+"""The whole stack on one machine: `python -m config.embedded.supervisor up [--detach] | stop | status [--json] | exec -- COMMAND…`.
+
+DATABASE_URL and REDIS_URL, where set, are used and nothing is started in their place. Exit codes: 3 when a stack runs already,
+4 when the detached stack does not get ready; `exec` passes on the code of its command.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from config.embedded import stack
+from config.embedded.children import kill_tree
+from config.embedded.failures import ServiceError
+from config.embedded.foreground import child_environment, start_missing, up
+from config.embedded.home import home as choose_home
+from config.embedded.home import prepare_home
+from config.embedded.processes import log_tail
+from config.embedded.services import running, stop_services
+from config.roles import PROJECT
+
+READY_SECONDS = 180.0
+STOP_SECONDS = 30.0
+
+
+def _answer(url: str) -> tuple[int, str]:
+    """Status and text of /readyz; 0 while nothing answers."""
+    place = urlsplit(url)
+    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=10)
+    try:
+        connection.request("GET", "/readyz")
+        response = connection.getresponse()
+        return response.status, response.read(4000).decode(errors="replace")
+    except (OSError, http.client.HTTPException) as error:
+        return 0, str(error)
+    finally:
+        connection.close()
+
+
+def up_detached(home: Path) -> int:
+    """Start the stack in a session of its own and come back when it answers that it is ready; a stack that runs already is fine."""
+    prepare_home(home)
+    log = home / "log" / "stack.log"
+    process = None
+    if not stack.stack_lives(home):
+        stack.clear_stack(home)
+        with open(log, "wb") as output:
+            command = [sys.executable, "-m", "config.embedded.supervisor", "up"]
+            environment = {**os.environ, "LECTERN_HOME": str(home)}
+            process = subprocess.Popen(
+                command, cwd=PROJECT, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+            )
+    deadline = time.monotonic() + READY_SECONDS
+    answer = "it did not start its web server"
+    while time.monotonic() < deadline and (process is None or process.poll() is None):
+        known = stack.read_stack(home)
+        if known is not None and known.url:
+            status, answer = _answer(known.url)
+            if status == 200:
+                print(f"Lectern is {'running' if process else 'running already'}: {known.url} (log: {log})")
+                if process is not None:
+                    process.returncode = 0  # it outlives us on purpose
+                return 0
+        if process is None and not stack.stack_lives(home):
+            break
+        time.sleep(0.25)
+    ended = process is None or process.poll() is not None
+    state = "ended" if ended else "is not ready"
+    print(f"The stack {state}: {answer}\nThe end of {log}:\n{log_tail(log, characters=3000)}", file=sys.stderr)
+    if process is not None and not ended:
+        process.terminate()
+        process.wait(STOP_SECONDS)
+    return 4
+
+
+def stop(home: Path) -> int:
+    """Stop the supervisor, what a dead one left, and the services. Fine if nothing runs."""
+    if not home.exists():
+        print("Nothing is running.")
+        return 0
+    known = stack.read_stack(home)
+    found = stack.stack_lives(home)
+    if found and known is not None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(known.pid, signal.SIGTERM)
+        deadline = time.monotonic() + STOP_SECONDS
+        while stack.stack_lives(home) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if stack.stack_lives(home):
+            kill_tree(known.pid)
+            time.sleep(0.2)
+    with contextlib.closing(stack.claim_stack(home) or open(os.devnull)):
+        found = bool(stack.end_leftovers(home)) or found
+        found = bool(stop_services(home)) or found
+    print("Stopped." if found else "Nothing is running.")
+    return 0
+
+
+def _port_in_use(home: Path) -> int | None:
+    """The port of the running stack, which may not be the one that was wished for."""
+    known = stack.read_stack(home)
+    return urlsplit(known.url).port if known and known.url and stack.stack_lives(home) else None
+
+
+def execute(home: Path, command: Sequence[str]) -> int:
+    """Run a command with the services; those that were started for it are stopped after the last one who uses them."""
+    prepare_home(home)
+    before = running(home)
+    services = start_missing(home)
+    use = stack.hold(home / "users.lock", exclusive=False)
+    process = subprocess.Popen(list(command), env=child_environment(home, services, port=_port_in_use(home)))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: process.send_signal(number))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the command too, which decides
+    code = process.wait()
+    if use is not None:
+        use.close()
+    if before is None and services is not None and not stack.stack_lives(home):
+        last = stack.hold(home / "users.lock", exclusive=True)
+        if last is not None:
+            with last:
+                stop_services(home)
+    return code if code >= 0 else 128 - code
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m config.embedded.supervisor", description=__doc__.partition("\n")[0])
+    actions = parser.add_subparsers(dest="action", required=True)
+    actions.add_parser("up").add_argument("--detach", action="store_true", help="in the background; come back when it is ready")
+    actions.add_parser("stop")
+    actions.add_parser("status").add_argument("--json", action="store_true", help="memory figures as JSON lines")
+    actions.add_parser("exec").add_argument("command", nargs=argparse.REMAINDER)
+    arguments = parser.parse_args(argv)
+    home = choose_home()
+    if arguments.action == "up":
+        return up_detached(home) if arguments.detach else up(home)
+    if arguments.action == "stop":
+        return stop(home)
+    if arguments.action == "exec":
+        command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
+        if not command:
+            parser.error("exec needs a command, as in: exec -- python manage.py shell")
+        return execute(home, command)
+    if arguments.json:
+        for figure in stack.memory(home):
+            print(json.dumps(dataclasses.asdict(figure)))
+    else:
+        print(stack.report(home))
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except ServiceError as error:
+        sys.exit(f"lectern: {error.message}")
