@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
@@ -14,7 +14,10 @@ from config.env import environment
 from config.errors import PermanentProviderError, TooLarge
 from config.http_errors import map_error, mapped, retry_after, shown, status_error
 from config.version import VERSION
-from config.wire import AsyncGuardedTransport, GuardedTransport, wall_deadline
+from config.wire import GuardedTransport, wall_deadline
+
+if TYPE_CHECKING:
+    import httpx2
 
 __all__ = [
     "AddressRefused",
@@ -75,10 +78,16 @@ def async_client(
     allowed: Sequence[AllowedNetwork] | None = None,
     resolver: Resolver = system_resolver,
     verify: ssl.SSLContext | None = None,
-) -> httpx.AsyncClient:
-    """The same for asyncio. A refused address is AddressRefused here too; other failures stay httpx errors (see `mapped`)."""
+) -> "httpx2.AsyncClient":
+    """The same for asyncio, as the httpx2 client that pydantic-ai and openai take. A refused address is AddressRefused here too;
+    other failures are httpx2's (`mapped` knows them)."""
+    import httpx2
+
+    from config.wire_async import AsyncGuardedTransport
+
     guard = _guard(trusted=trusted, allowed=allowed, resolver=resolver)
-    return httpx.AsyncClient(transport=AsyncGuardedTransport(guard, verify or _certificates()), **_settings(timeout, headers))
+    settings = _settings(timeout, headers) | {"timeout": httpx2.Timeout(timeout, connect=min(timeout, 10.0))}
+    return httpx2.AsyncClient(transport=AsyncGuardedTransport(guard, verify or _certificates()), **settings)
 
 
 def fetch(
@@ -124,7 +133,7 @@ def _settings(timeout: float, headers: Mapping[str, str] | None) -> dict[str, An
     merged.update(dict(headers or {}))
     return {
         "timeout": httpx.Timeout(timeout, connect=min(timeout, 10.0)),
-        "headers": merged,
+        "headers": dict(merged),
         "trust_env": False,
         "follow_redirects": False,
     }

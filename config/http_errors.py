@@ -14,6 +14,17 @@ from config.errors import InvalidInput, LecternError, PermanentProviderError, Pr
 # 408 and 425 ask for another try, 409 of model providers means "busy"; other 4xx say that the request is wrong.
 RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 507, 508, 520, 521, 522, 523, 524, 529})
 
+_KINDS = {
+    "InvalidURL": "url",
+    "UnsupportedProtocol": "url",
+    "TimeoutException": "timeout",
+    "TooManyRedirects": "answer",
+    "DecodingError": "answer",
+    "LocalProtocolError": "answer",
+    "StreamError": "answer",
+    "HTTPError": "connection",
+}
+
 
 def shown(url: httpx.URL | str) -> str:
     """A URL as a message may hold it: without user, password, query and fragment, where keys are."""
@@ -33,27 +44,38 @@ def mapped(url: httpx.URL | str) -> Iterator[None]:
         yield
     except LecternError:
         raise
-    except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeError) as error:
+    except Exception as error:
+        if _kind(error) is None:
+            raise
         raise map_error(error, url) from error
 
 
 def map_error(error: Exception, url: httpx.URL | str) -> LecternError:
     """Timeouts and broken connections are transient; a wrong address, a bad certificate and an unknown name are not."""
     where = shown(url)
-    if isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError)):
+    kind = _kind(error)
+    if kind == "url":
         return InvalidInput(f"{where} is not an address that can be requested: {error}. Correct the URL.")
-    if isinstance(error, httpx.TimeoutException):
-        doing = "accept a connection" if isinstance(error, httpx.ConnectTimeout) else "answer"
+    if kind == "timeout":
+        doing = "accept a connection" if type(error).__name__ == "ConnectTimeout" else "answer"
         return TransientProviderError(f"{where} did not {doing} in time. It is tried again, or raise the time limit.")
     for cause in _causes(error):
         if isinstance(cause, NameNotResolved):
             return _failure(f"{where} cannot be reached: {cause} Check the host name.", transient=cause.transient)
         if isinstance(cause, ssl.SSLCertVerificationError):
             return PermanentProviderError(f"The certificate of {where} is not accepted ({cause.verify_message}). Correct it at the server.")
-    if isinstance(error, (httpx.TooManyRedirects, httpx.DecodingError, httpx.LocalProtocolError)):
+    if kind == "answer":
         return PermanentProviderError(f"{where} answered in a way that cannot be read: {error}.")
     reason = str(error) or type(error).__name__
     return TransientProviderError(f"{where} cannot be reached ({reason}). Check that it is up; it may be tried again.")
+
+
+def _kind(error: BaseException) -> str | None:
+    """By class name: httpx and httpx2 share their names and no base class, and most processes have no use for both."""
+    if isinstance(error, UnicodeError):
+        return "url"
+    names = {cls.__name__ for cls in type(error).__mro__ if cls.__module__.partition(".")[0] in ("httpx", "httpx2")}
+    return next((kind for name, kind in _KINDS.items() if name in names), None)
 
 
 def _failure(message: str, *, transient: bool) -> ProviderError:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-import anyio.to_thread
 import httpcore
 import httpx
 
@@ -91,35 +90,6 @@ class GuardedBackend(httpcore.NetworkBackend):
         raise AddressRefused("Sockets of this machine cannot be requested.")
 
 
-class AsyncGuardedBackend(httpcore.AsyncNetworkBackend):
-    def __init__(self, guard: Guard) -> None:
-        self._guard = guard
-        self._tcp = httpcore.AnyIOBackend()
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        addresses = await anyio.to_thread.run_sync(_resolved, self._guard, host, port, timeout, abandon_on_cancel=True)
-        failure: Exception = NameFailed(f"{host} has no address")
-        for address in addresses:
-            try:
-                return await self._tcp.connect_tcp(address, port, timeout, local_address, socket_options)
-            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-                failure = error
-        raise failure
-
-    async def connect_unix_socket(self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None) -> Any:
-        raise AddressRefused("Sockets of this machine cannot be requested.")
-
-    async def sleep(self, seconds: float) -> None:
-        await self._tcp.sleep(seconds)
-
-
 def _resolved(guard: Guard, host: str, port: int, timeout: float | None) -> list[str]:
     try:
         return guard.addresses(host, port, timeout=timeout)
@@ -140,27 +110,11 @@ class GuardedTransport(httpx.HTTPTransport):
         )
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        check_scheme(request.url)
+        check_scheme(request.url.scheme, request.url.host)
         return super().handle_request(request)
 
 
-class AsyncGuardedTransport(httpx.AsyncHTTPTransport):
-    def __init__(self, guard: Guard, verify: Any, limits: httpx.Limits = LIMITS) -> None:
-        super().__init__(verify=verify, trust_env=False, limits=limits)
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=verify,
-            max_connections=limits.max_connections,
-            max_keepalive_connections=limits.max_keepalive_connections,
-            keepalive_expiry=limits.keepalive_expiry,
-            network_backend=AsyncGuardedBackend(guard),
-        )
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        check_scheme(request.url)
-        return await super().handle_async_request(request)
-
-
-def check_scheme(url: httpx.URL) -> None:
+def check_scheme(scheme: str, host: str) -> None:
     """Only http and https are ever requested, on every hop."""
-    if url.scheme not in ("http", "https") or not url.host:
-        raise AddressRefused(f"The address must start with http:// or https:// and name a host; {url.scheme or 'none'!r} is not requested.")
+    if scheme not in ("http", "https") or not host:
+        raise AddressRefused(f"The address must start with http:// or https:// and name a host, not {scheme or "nothing"!r}.")
