@@ -1,0 +1,102 @@
+"""How text is cut: sizes in tokens of the embedding model's own tokenizer, unless another one is named."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+
+from kb.schemas.base import Document
+
+AUTO_TARGET = 400  # tokens, where the model reads that much
+_TRANSCRIPT = {"target_tokens": 450, "overlap": 0.15}
+
+
+def _target(value: Any) -> Any:
+    if value == "auto" or (isinstance(value, int) and not isinstance(value, bool) and 32 <= value <= 8000):
+        return value
+    raise ValueError("must be 'auto' or a whole number of tokens from 32 to 8000.")
+
+
+def _overlap(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("must be a number: a fraction up to 0.5, or a whole number of tokens from 1.")
+    if 0 <= value <= 0.5:
+        return value
+    if value >= 1 and (isinstance(value, int) or value.is_integer()):
+        return int(value)
+    raise ValueError(f"is {value}: write a fraction up to 0.5, or a whole number of tokens from 1.")
+
+
+class Chunking(Document):
+    """Chunking of the knowledge base's documents."""
+
+    strategy: Literal["structure", "recursive", "transcript"] = Field(
+        default="structure",
+        description="`structure` cuts by headings, paragraphs, tables, code and sentences; `recursive` by separators only; `transcript` by "
+        "turns and times of speech (its own defaults: 450 tokens, overlap 0.15).",
+    )
+    target_tokens: Annotated[
+        Literal["auto"] | int,
+        BeforeValidator(_target),
+        Field(json_schema_extra={"anyOf": [{"const": "auto"}, {"type": "integer", "minimum": 32, "maximum": 8000}]}),
+    ] = Field(
+        default="auto",
+        description="Tokens a chunk aims at, 32–8000. `auto` is 400, or what the embedding model reads if that is less. More than the "
+        "model reads is clamped, with a warning.",
+    )
+    overlap: Annotated[
+        int | float,
+        BeforeValidator(_overlap),
+        Field(json_schema_extra={"anyOf": [{"type": "number", "minimum": 0, "maximum": 0.5}, {"type": "integer", "minimum": 1}]}),
+    ] = Field(
+        default=0.08,
+        description="What a chunk repeats of the one before it: below 1 a fraction of the target, at most 0.5; from 1 a whole number of "
+        "tokens, fewer than the target.",
+    )
+    min_chars: int = Field(
+        default=120, ge=0, le=10_000, description="A chunk with fewer characters is joined to its neighbour where the target allows it."
+    )
+    tokenizer: Literal["model", "estimate", "cl100k_base", "o200k_base"] = Field(
+        default="model",
+        description="What counts tokens: the embedding model's own tokenizer, an estimate by characters, or one of two public encodings.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _strategy_defaults(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("strategy") == "transcript":
+            return {**_TRANSCRIPT, **data}
+        return data
+
+    @field_validator("overlap")
+    @classmethod
+    def _below_target(cls, overlap: int | float, info: ValidationInfo) -> int | float:
+        target = info.data.get("target_tokens")
+        limit = AUTO_TARGET if target == "auto" else target
+        if limit is not None and overlap >= limit:
+            raise ValueError(f"is {overlap} tokens, but must be fewer than the target ({limit}): a chunk would never move on.")
+        return overlap
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkBudget:
+    """Chunking in numbers for one embedding model; `warnings` say what was clamped."""
+
+    target_tokens: int
+    overlap_tokens: int
+    warnings: tuple[str, ...] = ()
+
+
+def resolve_budget(chunking: Chunking, *, readable_tokens: int) -> ChunkBudget:
+    """`readable_tokens` is what the model reads less its special tokens, its role prefix and the room for title and heading."""
+    readable = max(1, readable_tokens)
+    warnings: list[str] = []
+    wanted = AUTO_TARGET if chunking.target_tokens == "auto" else chunking.target_tokens
+    target = min(wanted, readable)
+    if chunking.target_tokens != "auto" and target < wanted:
+        warnings.append(f"chunking.target_tokens is {wanted}, but the embedding model reads {readable} of a chunk: {target} is used.")
+    overlap = int(chunking.overlap) if chunking.overlap >= 1 else int(chunking.overlap * target)
+    if overlap >= target:
+        warnings.append(f"chunking.overlap is {overlap} tokens, but a chunk has only {target}: {target // 2} is used.")
+        overlap = target // 2
+    return ChunkBudget(target_tokens=target, overlap_tokens=overlap, warnings=tuple(warnings))

@@ -1,0 +1,119 @@
+"""A row of the registry of embedding models, as an operator writes it."""
+
+import re
+from typing import Any
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from kb.schemas.addresses import check_url
+from kb.schemas.base import BIGGEST_INTEGER, Document, Name, Text, refuse_reference, refuse_unstorable, rules_of
+from kb.schemas.parameters import REFERENCE, ParameterValue, check_parameters, looks_secret
+from kb.schemas.providers import PROVIDERS, ProviderRules
+
+DIMENSIONS = (256, 384, 512, 768, 1024, 1536, 3072)
+_SECRET_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
+
+
+class EmbeddingModelInput(Document):
+    """What turns text into vectors. Registering it makes its embedding space."""
+
+    name: Name = Field(description="1–200 characters; what knowledge bases call it.")
+    provider: Text = Field(description="Who computes: a registered one, such as `local` (in process, no network) or `openai` (compatible).")
+    model: Text = Field(min_length=1, max_length=300, description="The provider's name of the model.")
+    dimension: int = Field(
+        description="Length of a vector: 256, 384, 512, 768, 1024, 1536 or 3072; checked against what the provider returns.",
+        json_schema_extra={"enum": list(DIMENSIONS)},
+    )
+    max_input_tokens: int = Field(ge=8, le=BIGGEST_INTEGER, description="Tokens that the model reads of one text, special tokens included.")
+    endpoint: Text | None = Field(
+        default=None, max_length=8192, description="http(s) address of the service, where the provider takes one. Without it, the vendor's."
+    )
+    credential: Text | None = Field(default=None, description="Name of a secret that holds the key; never the key itself.")
+    parameters: dict[str, ParameterValue] = Field(
+        default_factory=dict, description="What the provider takes besides; a key that it would ignore is refused."
+    )
+    query_prefix: str = Field(default="", max_length=1000, description="Put before a question, for models that want it.")
+    document_prefix: str = Field(default="", max_length=1000, description="Put before a document's chunk, for models that want it.")
+    is_default: bool = Field(default=False, description="Used where a knowledge base names none; at most one per organization.")
+    price_per_million_tokens: float | None = Field(default=None, ge=0, description="Only used to report and estimate cost.")
+
+    @field_validator("provider")
+    @classmethod
+    def _provider(cls, value: str, info: ValidationInfo) -> str:
+        known = rules_of(info).known_providers
+        if value in known:
+            return value
+        fate = "is not available yet in this version" if value in PROVIDERS else "is not known"
+        raise ValueError(f"'{value[:100]}' {fate}. Available: {', '.join(sorted(known))}.")
+
+    @field_validator("dimension")
+    @classmethod
+    def _dimension(cls, value: int, info: ValidationInfo) -> int:
+        if value in DIMENSIONS:
+            return value
+        parameter = _rules(info).dimensions
+        advice = (
+            f"{info.data.get('provider')} can shorten vectors: set parameters.{parameter} to one of them."
+            if parameter
+            else "Choose a model with one of them, or a provider with a `dimensions` parameter, which shortens vectors."
+        )
+        raise ValueError(f"is {value}, but vectors are kept in tables of {', '.join(map(str, DIMENSIONS))}. {advice}")
+
+    @field_validator("endpoint")
+    @classmethod
+    def _endpoint(cls, value: str | None, info: ValidationInfo) -> str | None:
+        rules = _rules(info)
+        if value is None:
+            if rules.needs_endpoint:
+                raise ValueError(f"is required for provider {info.data['provider']}.")
+            return None
+        if not rules.takes_endpoint:
+            raise ValueError(f"would be ignored by provider {info.data.get('provider')}. Remove it.")
+        return check_url(value, rules=rules_of(info), public=False)  # an operator's own: private ones are meant
+
+    @field_validator("credential")
+    @classmethod
+    def _credential(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is None:
+            if _rules(info).needs_credential and info.data.get("endpoint") is None:
+                raise ValueError(f"is required for provider {info.data['provider']}: store the key as a secret and write its name.")
+            return None
+        if not _rules(info).takes_credential:
+            raise ValueError(f"is not used by provider {info.data.get('provider')}. Remove it.")
+        if not _SECRET_NAME.fullmatch(value) or looks_secret(value):
+            raise ValueError("must be the name of a secret (letters, digits, _ . -), not the key itself. Store the key as a secret first.")
+        return value
+
+    @field_validator("parameters")
+    @classmethod
+    def _parameters(cls, value: dict[str, ParameterValue], info: ValidationInfo) -> dict[str, ParameterValue]:
+        provider = info.data.get("provider")
+        if provider is None:
+            return value
+        rules = _rules(info)
+        hint = "Write the address in `endpoint`." if rules.takes_endpoint else "Remove it."
+        check_parameters(value, owner=f"provider {provider}", allowed=rules.parameters, hint=hint)
+        for key in rules.required_parameters:
+            if value.get(key) in (None, ""):
+                raise ValueError(f"must hold '{key}': provider {provider} cannot work without it.")
+        shortened, dimension = value.get(rules.dimensions or ""), info.data.get("dimension")
+        if shortened is not None and dimension is not None and shortened != dimension:
+            raise ValueError(f"sets {rules.dimensions} to {shortened}, but dimension is {dimension}. Make them equal.")
+        return value
+
+    @field_validator("query_prefix", "document_prefix")
+    @classmethod
+    def _prefix(cls, value: str) -> str:
+        return refuse_reference(refuse_unstorable(value))  # not stripped: "query: " means its space
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_of_reference(cls, data: Any) -> Any:
+        """`${secret:NAME}` and `NAME` are the same credential."""
+        if isinstance(data, dict) and isinstance(data.get("credential"), str) and (match := REFERENCE.fullmatch(data["credential"])):
+            return {**data, "credential": match.group(1)}
+        return data
+
+
+def _rules(info: ValidationInfo) -> ProviderRules:
+    return PROVIDERS.get(info.data.get("provider", ""), ProviderRules())

@@ -1,0 +1,53 @@
+"""What each provider of embedding models takes. A key that is not here is refused: a provider would ignore it, and nobody would notice."""
+
+from dataclasses import dataclass
+
+_CALLS = frozenset({"timeout_seconds", "max_retries", "batch_size"})
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderRules:
+    """`dimensions` names the parameter that shortens vectors. A credential is needed only where no `endpoint` of one's own is given."""
+
+    parameters: frozenset[str] = frozenset()
+    required_parameters: tuple[str, ...] = ()
+    dimensions: str | None = None
+    takes_endpoint: bool = True
+    needs_endpoint: bool = False
+    takes_credential: bool = True
+    needs_credential: bool = False
+
+
+PROVIDERS: dict[str, ProviderRules] = {
+    "local": ProviderRules(
+        parameters=frozenset({"backend", "precision", "device", "path", "batch_size", "threads", "sha256"}),
+        takes_endpoint=False,
+        takes_credential=False,
+    ),
+    "hashing": ProviderRules(takes_endpoint=False, takes_credential=False),
+    "openai": ProviderRules(
+        parameters=_CALLS | {"dimensions", "organization_id", "project_id", "tokenizer"}, dimensions="dimensions", needs_credential=True
+    ),
+    "azure-openai": ProviderRules(
+        parameters=_CALLS | {"dimensions", "deployment_name", "api_version"},
+        required_parameters=("deployment_name",),
+        dimensions="dimensions",
+        needs_endpoint=True,
+        needs_credential=True,
+    ),
+    "ollama": ProviderRules(parameters=_CALLS | {"keep_alive"}),
+    "mistral": ProviderRules(parameters=_CALLS, needs_credential=True),
+    "bedrock": ProviderRules(parameters=_CALLS | {"dimensions", "region"}, dimensions="dimensions", takes_endpoint=False),
+    "cohere": ProviderRules(parameters=_CALLS, needs_credential=True),
+    "gemini": ProviderRules(parameters=_CALLS | {"dimensions", "task_type"}, dimensions="dimensions", needs_credential=True),
+    "vertex": ProviderRules(
+        parameters=_CALLS | {"project", "location", "dimensions"}, required_parameters=("project",), dimensions="dimensions"
+    ),
+    "voyage": ProviderRules(parameters=_CALLS | {"dimensions"}, dimensions="dimensions", needs_credential=True),
+}
+
+# Parameters that say how a vector is computed or fetched, not which vector it is; every other one changes the embedding space.
+WITHOUT_EFFECT_ON_VECTORS = frozenset(
+    {"backend", "device", "batch_size", "threads", "timeout_seconds", "max_retries", "keep_alive", "tokenizer"}
+    | {"organization_id", "project_id", "api_version", "project", "location", "region"}
+)

@@ -1,0 +1,46 @@
+"""What a search of the knowledge base does unless the request says otherwise."""
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from kb.schemas.base import Document, Name
+
+Mode = Literal["vector", "keyword", "hybrid"]
+
+
+def _or_a_number(schema: dict[str, Any]) -> None:
+    schema["anyOf"] = [{"$ref": schema.pop("$ref")}, {"type": "number", "minimum": 0, "maximum": 1}]
+
+
+class MinScore(Document):
+    """Hits below these scores are not returned. Hybrid uses `vector`."""
+
+    vector: float = Field(default=0.3, ge=0, le=1, description="Cosine similarity.")
+    keyword: float = Field(default=0.0, ge=0, le=1, description="BM25 as a share of the most that the query's terms could score.")
+    reranked: float = Field(default=0.0, ge=0, le=1, description="The reranker's probability.")
+
+
+class RetrievalSettings(Document):
+    """Retrieval defaults."""
+
+    mode: Mode = Field(default="hybrid", description="Nearest vectors, words (BM25), or both fused into one list.")
+    max_results: int = Field(default=5, ge=1, le=100, description="The most hits of one search.")
+    min_score: MinScore = Field(
+        default_factory=MinScore,
+        description="Lowest score of a hit, 0–1 each: `{vector, keyword, reranked}`. A plain number sets the one of the mode (hybrid: "
+        "`vector`).",
+        json_schema_extra=_or_a_number,
+    )
+    neighbours: int = Field(default=1, ge=0, le=5, description="Chunks before and after a hit that are joined to it.")
+    rerank: Name | None = Field(default=None, description="Name of a registered reranker; none leaves the fused order.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_min_score(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        score = data.get("min_score")
+        if isinstance(score, int | float) and not isinstance(score, bool):
+            return {**data, "min_score": {"keyword" if data.get("mode") == "keyword" else "vector": score}}
+        return data
