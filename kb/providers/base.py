@@ -1,0 +1,112 @@
+"""What every embedding provider is, and the one way to call it.
+
+A provider embeds one batch; `embed` cuts texts into batches and checks what comes back, so that no provider repeats either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+import numpy as np
+
+from config.errors import InvalidInput, PermanentProviderError
+from kb.providers.batches import BatchLimits, make_batches
+from kb.providers.tokens import ESTIMATE
+
+
+class Role(StrEnum):
+    DOCUMENT = "document"
+    QUERY = "query"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """A registered embedding model with its secret already resolved. `trusted` endpoints may lie in private networks."""
+
+    name: str
+    provider: str
+    model: str
+    dimension: int
+    max_input_tokens: int
+    endpoint: str | None = None
+    credential: str | None = field(default=None, repr=False)
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)  # compared, not hashed: specs key the process's cache
+    query_prefix: str = ""
+    document_prefix: str = ""
+    trusted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Vectors as float32 [n, dimension] in the order of the texts, of length 1 from `embed`; `tokens` as the provider counts."""
+
+    vectors: np.ndarray
+    tokens: int
+
+
+class EmbeddingProvider(Protocol):
+    """Constructed as `Provider(spec, threads=None)`; safe to call from several threads."""
+
+    limits: BatchLimits
+
+    def embed_batch(self, texts: Sequence[str], role: Role) -> Embedded: ...
+
+
+def document_text(spec: ModelSpec, text: str) -> str:
+    """The exact text sent for a passage: what is hashed, stored and paid for."""
+    return spec.document_prefix + text
+
+
+def embed(provider: EmbeddingProvider, spec: ModelSpec, texts: Sequence[str], role: Role) -> Embedded:
+    """Vectors of length 1 for texts that already carry their prefix, in their order.
+
+    A wrong number of vectors, another dimension than the registered one, and values that are no numbers are PermanentProviderError.
+    """
+    vectors = np.zeros((len(texts), spec.dimension), dtype=np.float32)
+    tokens = 0
+    for batch in make_batches([ESTIMATE.count(text) for text in texts], provider.limits):
+        answer = provider.embed_batch([texts[i] for i in batch], role)
+        vectors[batch] = _check_vectors(answer.vectors, spec=spec, expected=len(batch))
+        tokens += answer.tokens
+    return Embedded(vectors=vectors, tokens=tokens)
+
+
+def embed_query(provider: EmbeddingProvider, spec: ModelSpec, text: str) -> np.ndarray:
+    """The vector of a question; its prefix is added here."""
+    return embed(provider, spec, [spec.query_prefix + text], Role.QUERY).vectors[0]
+
+
+def check_settings(spec: ModelSpec, *, parameters: frozenset[str], remote: bool) -> None:
+    """Refuse what the provider would silently ignore: unknown parameters, and an address or a key for a model that has neither."""
+    unknown = sorted(set(spec.parameters) - parameters)
+    if unknown:
+        raise InvalidInput(
+            f"The provider {spec.provider} has no parameter {', '.join(unknown)}. Remove it from the model {spec.name}; "
+            f"known: {', '.join(sorted(parameters)) or 'none'}."
+        )
+    if not remote and (spec.endpoint or spec.credential):
+        raise InvalidInput(f"The provider {spec.provider} calls no server. Remove endpoint and credential from the model {spec.name}.")
+
+
+def _check_vectors(vectors: np.ndarray, *, spec: ModelSpec, expected: int) -> np.ndarray:
+    if vectors.ndim != 2 or len(vectors) != expected:
+        raise PermanentProviderError(
+            f"The model {spec.name} was given {expected} texts and answered with {len(vectors)} vectors. "
+            "Nothing was stored; check that its endpoint is an embeddings endpoint that accepts several texts."
+        )
+    if vectors.shape[1] != spec.dimension:
+        raise PermanentProviderError(
+            f"The model {spec.name} gives vectors of {vectors.shape[1]} numbers and is registered with {spec.dimension}. "
+            f"Register it with dimension {vectors.shape[1]}, or set the provider's `dimensions` parameter to {spec.dimension}."
+        )
+    vectors = vectors.astype(np.float32, copy=False)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not np.isfinite(lengths).all() or not lengths.all():
+        raise PermanentProviderError(
+            f"The model {spec.name} gave a vector that is no direction (a value that is not finite, or only zeros). "
+            "Nothing was stored; check the model and its precision."
+        )
+    return vectors / lengths

@@ -1,0 +1,45 @@
+"""Which files a local model is, and whether they are the ones that were meant."""
+
+import hashlib
+from pathlib import Path
+
+from config.errors import InvalidInput
+from kb.providers.base import ModelSpec
+from kb.providers.tokens import PACKAGED_MODEL, local_folder, packaged_folder
+
+# The sum of sentence-transformers/all-MiniLM-L6-v2 as its authors publish it.
+PACKAGED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+
+def find_folder(spec: ModelSpec) -> Path:
+    """The model's folder, its weights checked against the known sum (or `parameters.sha256` for a model of one's own)."""
+    folder = local_folder(spec.model)
+    if folder is None:
+        raise InvalidInput(
+            f"The openvino backend found no folder {spec.model!r} for the model {spec.name}. Name {PACKAGED_MODEL}, or the path of a "
+            "sentence-transformers folder on this machine; for a name that must be fetched, set parameters.backend to torch."
+        )
+    wanted = PACKAGED_SHA256 if folder == packaged_or_none() else spec.parameters.get("sha256")
+    if wanted:
+        check_weights(folder / "model.safetensors", sha256=str(wanted))
+    return folder
+
+
+def packaged_or_none() -> Path | None:
+    try:
+        return packaged_folder()
+    except InvalidInput:
+        return None
+
+
+def check_weights(path: Path, *, sha256: str) -> None:
+    """Refuse weights that are not byte for byte the expected ones: they would give other vectors without anybody noticing."""
+    if not path.is_file():
+        raise InvalidInput(f"The model folder {path.parent.name} has no {path.name}. Install the model again, or name a complete folder.")
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != sha256.lower():
+        raise InvalidInput(
+            f"The weights in {path} are not the expected ones (sha256 {found}, expected {sha256}). They were changed or damaged: "
+            "install the model's package again, or register a changed model under a sum and name of its own."
+        )

@@ -1,0 +1,158 @@
+"""The `openai` provider: any server with an OpenAI-shaped /embeddings, through pydantic-ai's Embedder.
+
+The library keeps the server's order of answers and retries by itself; here the answer's own index decides, and nobody retries but the
+work queue, which knows what was paid.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from threading import Lock
+from typing import Any
+
+import httpx
+import numpy as np
+from openai import AsyncOpenAI, Omit
+from openai.resources.embeddings import AsyncEmbeddings
+from openai.types import CreateEmbeddingResponse
+from pydantic_ai import Embedder
+from pydantic_ai.embeddings.openai import OpenAIEmbeddingModel
+from pydantic_ai.exceptions import ModelAPIError, ModelConnectionError, ModelHTTPError
+from pydantic_ai.providers.openai import OpenAIProvider as Connection
+
+from config.errors import InvalidInput
+from config.http import async_client
+from config.http_errors import retry_after
+from kb.providers.base import BatchLimits, Embedded, ModelSpec, Role, check_settings
+from kb.providers.errors import connection_error, status_error, timeout_error, unreadable_answer
+from kb.providers.loop import run_blocking
+
+DEFAULT_ENDPOINT = "https://api.openai.com/v1"
+_PARAMETERS = frozenset({"batch_texts", "batch_tokens", "dimensions", "timeout", "tokenizer"})
+_DEFAULT_TEXTS = 96
+_DEFAULT_TOKENS = 100_000  # 400,000 characters
+_DEFAULT_TIMEOUT = 60
+
+
+class UnreadableAnswer(Exception):
+    """A 200 that is no list of embeddings for what was sent."""
+
+
+class OpenAIProvider:
+    def __init__(
+        self, spec: ModelSpec, *, threads: int | None = None, open_client: Callable[..., httpx.AsyncClient] = async_client
+    ) -> None:
+        self.check(spec)
+        self._spec = spec
+        self._open_client = open_client
+        self._timeout = float(spec.parameters.get("timeout", _DEFAULT_TIMEOUT))
+        self._embedder: tuple[int, Embedder] | None = None
+        self._lock = Lock()
+        self.limits = BatchLimits(
+            max_texts=spec.parameters.get("batch_texts", _DEFAULT_TEXTS), max_tokens=spec.parameters.get("batch_tokens", _DEFAULT_TOKENS)
+        )
+
+    @classmethod
+    def check(cls, spec: ModelSpec) -> None:
+        check_settings(spec, parameters=_PARAMETERS, remote=True)
+        for name in ("batch_texts", "batch_tokens", "dimensions", "timeout"):
+            value = spec.parameters.get(name, 1)
+            if isinstance(value, bool) or not isinstance(value, int | float if name == "timeout" else int) or value <= 0:
+                raise InvalidInput(f"The parameter {name} of the model {spec.name} is {value!r}. Give a number above 0.")
+        dimensions = spec.parameters.get("dimensions", spec.dimension)
+        if dimensions != spec.dimension:
+            raise InvalidInput(
+                f"The model {spec.name} has dimension {spec.dimension} and parameters.dimensions {dimensions}. Make them equal."
+            )
+        if spec.endpoint and not spec.endpoint.lower().startswith(("http://", "https://")):
+            raise InvalidInput(f"The endpoint of the model {spec.name} is no http or https address. Give one like {DEFAULT_ENDPOINT}.")
+
+    def embed_batch(self, texts: Sequence[str], role: Role) -> Embedded:
+        inputs = [_sendable(text) for text in texts]
+        try:
+            # A stalled body would outlive the client's own limit, which is per read.
+            result = run_blocking(self._call(inputs, role), deadline=2 * self._timeout)
+            vectors = np.array(result.embeddings, dtype=np.float32)
+        except (UnreadableAnswer, ValueError) as error:
+            raise unreadable_answer(self._spec, str(error)) from None
+        except TimeoutError:
+            raise timeout_error(self._spec) from None
+        except ModelAPIError as error:
+            raise _map_error(self._spec, error) from None  # the library's error holds the request, and so the key
+        return Embedded(vectors=vectors, tokens=result.usage.input_tokens)
+
+    async def _call(self, inputs: list[str], role: Role) -> Any:
+        settings: Any = {"dimensions": self._spec.parameters["dimensions"]} if "dimensions" in self._spec.parameters else None
+        return await self._open_embedder().embed(inputs, input_type=role.value, settings=settings)
+
+    def _open_embedder(self) -> Embedder:
+        with self._lock:
+            # Connections belong to the loop that opened them, and a fork starts another one.
+            if self._embedder is None or self._embedder[0] != os.getpid():
+                self._embedder = (os.getpid(), self._make_embedder())
+            return self._embedder[1]
+
+    def _make_embedder(self) -> Embedder:
+        spec = self._spec
+        # The library falls back on OPENAI_* of the environment where a value is missing; those are not this model's.
+        foreign: dict[str, Any] = {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
+        client = _IndexedClient(
+            base_url=spec.endpoint or DEFAULT_ENDPOINT,
+            api_key=spec.credential or "none",
+            default_headers=foreign if spec.credential else foreign | {"Authorization": Omit()},
+            http_client=self._open_client(trusted=spec.trusted, timeout=self._timeout),  # type: ignore[arg-type]
+            timeout=self._timeout,
+            max_retries=0,
+        )
+        return Embedder(OpenAIEmbeddingModel(spec.model, provider=Connection(openai_client=client)))
+
+
+class _IndexedClient(AsyncOpenAI):
+    @cached_property
+    def embeddings(self) -> AsyncEmbeddings:
+        return _IndexedEmbeddings(self)
+
+
+class _IndexedEmbeddings(AsyncEmbeddings):
+    """Answers by their index, whatever order the server chose."""
+
+    async def create(self, **request: Any) -> CreateEmbeddingResponse:
+        response = await super().create(**request)
+        items = getattr(response, "data", None)
+        if not isinstance(items, list) or not all(isinstance(getattr(item, "embedding", None), list) for item in items):
+            raise UnreadableAnswer("there is no list of vectors in its answer")
+        indexes = [getattr(item, "index", None) for item in items]
+        if any(index is not None for index in indexes):  # some servers leave it out, and keep the order
+            if sorted(indexes, key=str) != sorted(range(len(items)), key=str):
+                raise UnreadableAnswer("the indexes of its vectors are not those of the texts sent")
+            items.sort(key=lambda item: item.index)
+        return response
+
+
+def _sendable(text: str) -> str:
+    """A lone surrogate cannot be sent, and an empty text is refused by many servers."""
+    return text.encode("utf-8", "replace").decode("utf-8") or " "
+
+
+def _map_error(spec: ModelSpec, error: ModelAPIError) -> Exception:
+    if isinstance(error, ModelHTTPError):
+        return status_error(
+            spec,
+            error.status_code,
+            code=error.provider_error_code or error.provider_error_type,
+            detail=_read_detail(error.body),
+            retry_after=retry_after(error.headers or {}),
+        )
+    if isinstance(error, ModelConnectionError):
+        return connection_error(spec, error)
+    return unreadable_answer(spec, "its answer is not JSON", transient=True)
+
+
+def _read_detail(body: object) -> str:
+    if isinstance(body, dict):
+        inner = body.get("error", body)
+        message = inner.get("message") if isinstance(inner, dict) else inner
+        return message if isinstance(message, str) else ""
+    return body if isinstance(body, str) else ""
