@@ -17,6 +17,7 @@ from ingestion.extract.base import MEBIBYTE, Limits
 from ingestion.extract.extraction import extract
 from ingestion.extract.frames import pack_frame, read_frame
 from ingestion.extract.landlock import restrict
+from ingestion.extract.language import load_model
 
 PR_SET_PDEATHSIG = 1
 PROJECT = Path(__file__).resolve().parents[2]
@@ -31,6 +32,7 @@ DATA_FACTOR = 2
 def main(arguments: list[str]) -> None:
     requests, replies = _take_pipes()
     _die_with_parent()
+    load_model()
     _set_fixed_limits()
     packages = [Path(sysconfig.get_path(key)) for key in ("stdlib", "platstdlib", "purelib", "platlib")]
     prefixes = [Path(sys.prefix), Path(sys.base_prefix)] if sys.base_prefix != "/usr" else [Path(sys.prefix)]

@@ -1,0 +1,71 @@
+"""HTML: the document of a page as Markdown, with what the page says about itself."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from lxml import html
+
+from config.errors import ExtractionError
+from ingestion.extract.base import Extracted, Limits
+from ingestion.extract.html_main import main_text
+from ingestion.extract.html_markdown import MarkdownWriter
+from ingestion.extract.html_tree import parse_html, read_html
+
+_LANGUAGE = re.compile(r"\s*([A-Za-z]{2})(?:[-_]|\s*\Z)")
+METADATA = {"author": "author", "date": "published", "sitename": "site", "description": "description", "tags": "tags"}
+
+
+class HtmlExtractor:
+    def extract(self, data: Path, *, name: str, limits: Limits) -> Extracted:
+        decoded = read_html(data)
+        tree = parse_html(decoded.text)
+        if tree is None:
+            raise ExtractionError(f"{name} holds no text to search in. Upload a page with text.", reason="empty", retires=True)
+        canonical = _canonical(tree)
+        page_title, language = _page_title(tree), _language(tree)
+        base = _base(tree) or canonical
+        main = main_text(tree, url=canonical or None)
+        markdown = MarkdownWriter(base=base).write(main.element)
+        title = (main.found.title if main.found is not None else None) or page_title or Path(name).stem
+        return Extracted(
+            markdown=_with_title(markdown, title),
+            title=title,
+            media_type="text/html",
+            language=language,
+            metadata=_metadata(main.found) | {"encoding": decoded.encoding} | ({"canonical": canonical} if canonical else {}),
+            truncated=decoded.cut,
+            warnings=decoded.warnings,
+        )
+
+
+def _with_title(markdown: str, title: str) -> str:
+    return markdown
+
+
+def _metadata(found: Any) -> dict[str, Any]:
+    if found is None:
+        return {}
+    return {key: value for field, key in METADATA.items() if (value := getattr(found, field, None))}
+
+
+def _page_title(tree: html.HtmlElement) -> str:
+    return " ".join((tree.findtext(".//title") or tree.findtext(".//h1") or "").split())
+
+
+def _language(tree: html.HtmlElement) -> str | None:
+    match = _LANGUAGE.match(tree.get("lang") or tree.get("{http://www.w3.org/XML/1998/namespace}lang") or "")
+    return match[1].lower() if match else None
+
+
+def _canonical(tree: html.HtmlElement) -> str:
+    for link in tree.iter("link"):
+        if "canonical" in (link.get("rel") or "").lower().split() and (link.get("href") or "").startswith(("http://", "https://")):
+            return link.get("href", "").strip()
+    return ""
+
+
+def _base(tree: html.HtmlElement) -> str:
+    base = next(tree.iter("base"), None)
+    href = (base.get("href") or "").strip() if base is not None else ""
+    return href if href.startswith(("http://", "https://")) else ""

@@ -1,0 +1,194 @@
+"""An HTML tree to Markdown: headings, lists, tables, code with its language, quotes, links. Words stay as they are: nothing in
+them is escaped, because `snake\\_case` is not found by who searches for snake_case."""
+
+import re
+from urllib.parse import urljoin
+
+from lxml import html
+
+from ingestion.extract.fences import fence
+from ingestion.extract.html_tables import table_blocks
+
+MAX_DEPTH = 120
+MAX_LINK_CHARS = 300
+
+HEADINGS = {f"h{level}": level for level in range(1, 7)}
+BLOCKS = frozenset(
+    "address article aside blockquote body center dd details dialog div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 "
+    "header hgroup hr html legend li main menu nav ol p pre search section summary table tbody td tfoot th thead tr ul caption".split()
+)
+SKIPPED = frozenset("script style head title meta link colgroup col img br wbr".split())
+_SPACE = re.compile(r"[ \t\n\r\f\u00a0]+")
+_LANGUAGE = re.compile(r"(?:^|\s)(?:lang(?:uage)?-|highlight-(?:source-)?|brush:\s*|sourceCode\s+)([A-Za-z0-9+#_-]+)")
+_NO_LANGUAGES = frozenset({"default", "none", "text", "plaintext", "plain", "notranslate"})
+_FALSE_MARK = re.compile(r"^(#{1,6} |```|~~~|(?:-{3,}|={3,})$)", re.MULTILINE)
+
+
+class MarkdownWriter:
+    def __init__(self, *, base: str = "") -> None:
+        self._base = base
+
+    def write(self, element: html.HtmlElement) -> str:
+        return "\n\n".join(block for block in self.blocks(element, 0) if block.strip()) + "\n"
+
+    def blocks(self, element: html.HtmlElement, depth: int) -> list[str]:
+        """One string for each block below an element; runs of inline content between blocks are paragraphs."""
+        if depth > MAX_DEPTH:
+            return [_SPACE.sub(" ", element.text_content()).strip()]
+        tag = element.tag
+        if tag in HEADINGS:
+            text = self.inline(element, depth, links=False).replace("\n", " ").strip()
+            return [f"{'#' * HEADINGS[tag]} {text}"] if text else []
+        if tag == "pre":
+            return [_code_block(element)]
+        if tag in ("ul", "ol", "menu"):
+            return [self._list(element, depth)]
+        if tag == "table":
+            return table_blocks(element, self, depth)
+        if tag == "blockquote":
+            inner = "\n\n".join(self._mixed(element, depth))
+            return ["\n".join(f"> {line}".rstrip() for line in inner.splitlines())] if inner else []
+        if tag == "dl":
+            return [self._definitions(element, depth)]
+        if tag == "hr":
+            return ["---"]
+        return self._mixed(element, depth)
+
+    def _mixed(self, element: html.HtmlElement, depth: int) -> list[str]:
+        blocks: list[str] = []
+        run = [_collapsed(element.text)]
+        for child in element:
+            if not isinstance(child.tag, str):
+                run.append(_collapsed(child.tail))
+            elif child.tag in BLOCKS or _holds_block(child):
+                blocks += [_paragraph("".join(run)), *self.blocks(child, depth + 1)]
+                run = [_collapsed(child.tail)]
+            else:
+                self._append_inline(run, child, depth, links=True)
+        return [block for block in [*blocks, _paragraph("".join(run))] if block]
+
+    def inline(self, element: html.HtmlElement, depth: int, *, links: bool = True) -> str:
+        """Everything below as one run of text; block children are set apart by a space."""
+        if depth > MAX_DEPTH:
+            return _SPACE.sub(" ", element.text_content())
+        run = [_collapsed(element.text)]
+        for child in element:
+            if isinstance(child.tag, str):
+                self._append_inline(run, child, depth, links=links)
+            else:
+                run.append(_collapsed(child.tail))
+        return "".join(run)
+
+    def _append_inline(self, run: list[str], child: html.HtmlElement, depth: int, *, links: bool) -> None:
+        before, after = (run[-1][-1:] if run else ""), (child.tail or "")[:1]
+        text = self._inline_element(child, depth, links=links, apart=not (before.isalnum() or after.isalnum()))
+        run += [text, _collapsed(child.tail)]
+
+    def _inline_element(self, element: html.HtmlElement, depth: int, *, links: bool, apart: bool) -> str:
+        tag = element.tag
+        if tag == "br":
+            return "\n"
+        if tag == "img":
+            alt = " ".join((element.get("alt") or "").split())
+            return alt if " " in alt else ""  # a description, not a file name or an icon
+        if tag in SKIPPED:
+            return ""
+        if tag in ("code", "kbd", "samp", "tt"):
+            return _code_span(" ".join(element.text_content().split()))
+        inner = self.inline(element, depth + 1, links=links)
+        if tag == "a":
+            return self._link(element, inner) if links else "" if _is_anchor_sign(element, inner) else inner
+        if tag in ("strong", "b", "em", "i") and apart and inner.strip():
+            mark = "**" if tag in ("strong", "b") else "*"
+            return inner if mark in inner else inner.replace(inner.strip(), f"{mark}{inner.strip()}{mark}", 1)
+        return f" {inner} " if tag in BLOCKS else inner
+
+    def _link(self, element: html.HtmlElement, inner: str) -> str:
+        if _is_anchor_sign(element, inner):
+            return ""
+        text = inner.strip()
+        target = (element.get("href") or "").strip()
+        if not text or not target or target.startswith("#") or "](" in text:
+            return inner
+        try:
+            target = urljoin(self._base, target).replace(" ", "%20").replace("(", "%28").replace(")", "%29")
+        except ValueError:
+            return inner
+        scheme = target.partition(":")[0].lower() if ":" in target.partition("/")[0] else ""
+        if scheme not in ("", "http", "https", "mailto") or len(target) > MAX_LINK_CHARS:
+            return inner
+        text = text.replace("\n", " ")
+        return inner.replace(inner.strip(), f"[{text}]({target})", 1)
+
+    def _list(self, element: html.HtmlElement, depth: int) -> str:
+        start = element.get("start", "")
+        number = int(start) if start.isdecimal() and len(start) < 9 else 1
+        items = []
+        for child in element:
+            if not isinstance(child.tag, str) or child.tag in SKIPPED:
+                continue
+            mark = f"{number}. " if element.tag == "ol" else "- "
+            blocks = self.blocks(child, depth + 1)
+            if not blocks:
+                continue
+            if child.tag in ("ul", "ol"):
+                items.append(_indented(blocks[0], "  "))  # a list put straight into a list
+                continue
+            number += 1
+            tight = len(blocks) < 3 and not any(block.startswith(("```", "|", "#")) for block in blocks)
+            items.append(mark + _indented(("\n" if tight else "\n\n").join(blocks), " " * len(mark)).lstrip())
+        return "\n".join(items)
+
+    def _definitions(self, element: html.HtmlElement, depth: int) -> str:
+        lines: list[str] = []
+        for child in element.iter("dt", "dd"):
+            if next(child.iterancestors("dl"), None) is not element:
+                continue
+            blocks = self._mixed(child, depth + 1)
+            if not blocks:
+                continue
+            if child.tag == "dt":
+                lines.append("- " + " ".join(blocks))
+            else:
+                lines.append(_indented("\n\n".join(blocks), "  "))
+        return "\n".join(lines)
+
+
+def _code_block(element: html.HtmlElement) -> str:
+    for line_break in list(element.iter("br")):
+        line_break.tail = "\n" + (line_break.tail or "")
+    code = next(element.iter("code"), element)
+    near = [code, element, *list(element.iterancestors())[:2]]
+    for candidate in near:
+        match = _LANGUAGE.search(candidate.get("class") or "")
+        if match and match[1].lower() not in _NO_LANGUAGES:
+            return fence(element.text_content(), language=match[1].lower()).rstrip("\n")
+    return fence(element.text_content()).rstrip("\n")
+
+
+def _code_span(text: str) -> str:
+    if not text:
+        return ""
+    return f"`{text}`" if "`" not in text else f"`` {text} ``"
+
+
+def _is_anchor_sign(element: html.HtmlElement, inner: str) -> bool:
+    return (element.get("href") or "").startswith("#") and inner.strip() in ("¶", "#", "§", "🔗", "\uf0c1")
+
+
+def _holds_block(element: html.HtmlElement) -> bool:
+    """Links and spans around whole sections are common; they are blocks then."""
+    return element.tag not in SKIPPED and next(element.iter(*BLOCKS), None) is not None
+
+
+def _collapsed(text: str | None) -> str:
+    return _SPACE.sub(" ", text) if text else ""
+
+
+def _paragraph(run: str) -> str:
+    lines = (" ".join(line.split(" ")).strip() for line in re.sub(r" {2,}", " ", run).split("\n"))
+    return _FALSE_MARK.sub(r"\\\1", "\n".join(line for line in lines if line))
+
+
+def _indented(text: str, by: str) -> str:
+    return "\n".join(by + line if line else line for line in text.splitlines())
