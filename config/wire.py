@@ -117,4 +117,4 @@ class GuardedTransport(httpx.HTTPTransport):
 def check_scheme(scheme: str, host: str) -> None:
     """Only http and https are ever requested, on every hop."""
     if scheme not in ("http", "https") or not host:
-        raise AddressRefused(f"The address must start with http:// or https:// and name a host, not {scheme or "nothing"!r}.")
+        raise AddressRefused(f"The address must start with http:// or https:// and name a host, not {scheme or 'nothing'!r}.")
