@@ -40,7 +40,7 @@ def set_up_commands() -> list[list[str]]:
     return [[*manage, "migrate", "--database", "owner", "--verbosity", "1"], [*manage, "bootstrap"]]
 
 
-def _arguments(argv: Sequence[str]) -> argparse.Namespace:
+def parse_role(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m config.roles", description=__doc__.partition("\n")[0])
     roles = parser.add_subparsers(dest="role", required=True)
     web = roles.add_parser("web", help="the web server: API, admin, streams")
@@ -65,7 +65,7 @@ def worker_defaults(queues: str) -> tuple[str, int]:
 
 
 def main(argv: Sequence[str]) -> int:
-    arguments = _arguments(argv)
+    arguments = parse_role(argv)
     os.chdir(PROJECT)
     if arguments.role == "migrate":
         for command in set_up_commands():

