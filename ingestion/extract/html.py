@@ -11,6 +11,7 @@ from ingestion.extract.base import Extracted, Limits
 from ingestion.extract.html_main import main_text
 from ingestion.extract.html_markdown import MarkdownWriter
 from ingestion.extract.html_tree import parse_html, read_html
+from ingestion.extract.markdown import first_heading
 
 _LANGUAGE = re.compile(r"\s*([A-Za-z]{2})(?:[-_]|\s*\Z)")
 METADATA = {"author": "author", "date": "published", "sitename": "site", "description": "description", "tags": "tags"}
@@ -23,13 +24,13 @@ class HtmlExtractor:
         if tree is None:
             raise ExtractionError(f"{name} holds no text to search in. Upload a page with text.", reason="empty", retires=True)
         canonical = _canonical(tree)
-        page_title, language = _page_title(tree), _language(tree)
+        heading, page_title, language = _heading(tree), _page_title(tree), _language(tree)
         base = _base(tree) or canonical
         main = main_text(tree, url=canonical or None)
         markdown = MarkdownWriter(base=base).write(main.element)
-        title = (main.found.title if main.found is not None else None) or page_title or Path(name).stem
+        title = (main.found.title if main.found is not None else None) or heading or page_title or Path(name).stem
         return Extracted(
-            markdown=_with_title(markdown, title),
+            markdown=_with_heading(markdown, heading),
             title=title,
             media_type="text/html",
             language=language,
@@ -39,8 +40,11 @@ class HtmlExtractor:
         )
 
 
-def _with_title(markdown: str, title: str) -> str:
-    return markdown
+def _with_heading(markdown: str, heading: str) -> str:
+    """The page's own heading often stands outside of the part that is the document."""
+    if not heading or not markdown.strip() or first_heading(markdown):
+        return markdown
+    return f"# {heading}\n\n{markdown}"
 
 
 def _metadata(found: Any) -> dict[str, Any]:
@@ -50,7 +54,13 @@ def _metadata(found: Any) -> dict[str, Any]:
 
 
 def _page_title(tree: html.HtmlElement) -> str:
-    return " ".join((tree.findtext(".//title") or tree.findtext(".//h1") or "").split())
+    return " ".join((tree.findtext(".//title") or "").split())
+
+
+def _heading(tree: html.HtmlElement) -> str:
+    """Of a page that has exactly one; where there are several, they are not the page's."""
+    headings = [text for each in tree.iter("h1") if (text := " ".join(each.text_content().split()))]
+    return headings[0].rstrip("¶# ") if len(headings) == 1 else ""
 
 
 def _language(tree: html.HtmlElement) -> str | None:

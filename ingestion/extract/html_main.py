@@ -18,7 +18,8 @@ logging.getLogger("htmldate").setLevel(logging.CRITICAL)
 REGION_SHARE = 0.92
 # Of a page without its navigation: below this share the finder has lost the document and all of it is kept.
 MIN_SHARE = 0.3
-LINK_SHARE = 0.6
+MIN_LINKS, LINK_SHARE = 4, 0.7
+MIN_SPARED_CHARS, SPARED_CHARS = 40, 200
 
 FURNITURE = frozenset({"nav", "footer", "aside", "menu", "dialog"})
 FURNITURE_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar", "dialog", "alertdialog"})
@@ -28,7 +29,8 @@ _FURNITURE_NAME = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"\w+")
-LEAVES = frozenset("p li td th dd dt h1 h2 h3 h4 h5 h6 pre blockquote figcaption caption summary div section article span a".split())
+NEVER_FURNITURE = frozenset("html body main article h1 h2 h3 h4 pre code table tr td".split())
+NEVER_SPLIT = frozenset("p table tbody tr ul ol dl pre blockquote".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,19 +90,22 @@ def _region(body: html.HtmlElement, text: str) -> html.HtmlElement:
     region = body
     while total:
         child = max(region, key=lambda each: weights.get(each, 0), default=None)
-        if child is None or weights.get(child, 0) < REGION_SHARE * total or child.tag in ("p", "table", "tbody", "tr", "ul", "ol", "pre"):
+        if child is None or weights.get(child, 0) < REGION_SHARE * total or child.tag in NEVER_SPLIT:
             break
         region = child
     return region
 
 
 def _without_furniture(element: html.HtmlElement, *, wanted: str | None) -> html.HtmlElement:
-    """Drops navigation and the like; `wanted` text spares what the finder took for the document."""
+    """Drops navigation and the like. `wanted` is the text that the finder took for the document: it spares what is in it,
+    and lists of links that are not in it go too."""
     for child in list(element.iterdescendants(etree.Element)):
-        if child.getparent() is None or not _is_furniture(child):
+        if not any(holder is element for holder in child.iterancestors()):
+            continue  # went with an element around it
+        if not _is_furniture(child) and (wanted is None or not _is_link_list(child)):
             continue
         text = _squeezed(child.text_content())
-        if wanted is not None and len(text) > 40 and text[:200] in wanted:
+        if wanted is not None and len(text) > MIN_SPARED_CHARS and text[:SPARED_CHARS] in wanted:
             continue
         if text and len(text) > len(_squeezed(element.text_content())) // 2:
             continue  # a name like "page-with-sidebar" on the element around everything
@@ -111,16 +116,20 @@ def _without_furniture(element: html.HtmlElement, *, wanted: str | None) -> html
 def _is_furniture(element: html.HtmlElement) -> bool:
     if element.tag in FURNITURE or (element.get("role") or "").lower() in FURNITURE_ROLES:
         return True
-    if element.tag in ("html", "body", "main", "article", "h1", "h2", "h3", "h4", "pre", "code", "table", "tr", "td"):
+    if element.tag in NEVER_FURNITURE:
         return False
     names = f"{element.get('class') or ''} {element.get('id') or ''}"
-    if names.strip() and _FURNITURE_NAME.search(names):
-        return True
-    return element.tag in ("ul", "ol", "div") and _is_link_list(element)
+    return bool(names.strip()) and _FURNITURE_NAME.search(names) is not None
 
 
 def _is_link_list(element: html.HtmlElement) -> bool:
-    return False
+    if element.tag not in ("ul", "ol", "div", "section"):
+        return False
+    links = element.findall(".//a")
+    if len(links) < MIN_LINKS:
+        return False
+    linked = sum(len(link.text_content()) for link in links)
+    return linked > LINK_SHARE * len(" ".join(element.text_content().split()))
 
 
 def _squeezed(text: str) -> str:
