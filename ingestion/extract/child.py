@@ -23,7 +23,10 @@ PR_SET_PDEATHSIG = 1
 PROJECT = Path(__file__).resolve().parents[2]
 # Names below the project may be listed, because imports list folders; only these may be read: its data and secrets may not.
 PACKAGES = ("config", "kb", "ingestion")
-SYSTEM_FILES = ("/usr/share/zoneinfo", "/etc/localtime", "/dev/null", "/dev/urandom", "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
+SYSTEM_FILES = (
+    *("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache"),
+    *("/usr/share/zoneinfo", "/etc/localtime", "/dev/null", "/dev/urandom"),
+)
 OPEN_FILES = 128
 # The sandbox kills at the limit of resident memory; this bounds what is asked for between two of its looks.
 DATA_FACTOR = 2
@@ -78,7 +81,7 @@ def _passages(markdown: str, wanted: dict[str, Any]) -> list[dict[str, Any]]:
     from kb.providers.tokens import token_counter_for
 
     counter = token_counter_for(wanted["tokenizer"])
-    return [asdict(passage) for passage in chunk(markdown, settings=ChunkSettings(**wanted["settings"]), count=counter.count)]
+    return [asdict(passage) for passage in chunk(markdown, settings=ChunkSettings(**wanted["settings"]), count=counter)]
 
 
 def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
@@ -106,10 +109,9 @@ def _set_job_limits(limits: Limits) -> None:
     """CPU seconds count since the child began, so each job moves the limit; a library's loop cannot outlive it."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     seconds = int(used.ru_utime + used.ru_stime + limits.max_seconds) + 2
-    with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.getrlimit(resource.RLIMIT_CPU)[1]))
-    with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_DATA, (DATA_FACTOR * limits.max_memory_mb * MEBIBYTE, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    for limit, value in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_DATA, DATA_FACTOR * limits.max_memory_mb * MEBIBYTE)):
+        with suppress(ValueError, OSError):
+            resource.setrlimit(limit, (value, resource.getrlimit(limit)[1]))
 
 
 def _send(stream: BinaryIO, message: dict[str, Any]) -> None:

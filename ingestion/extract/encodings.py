@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from ingestion.extract.sniff import bom_encoding
 
 # Detection is asked only about encodings that documents are really in: a wider choice makes short texts come out exotic.
-CANDIDATES = ["gb18030", "big5", "cp932", "euc_jp", "cp949", "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "koi8_r"]
+CANDIDATES = [
+    *("gb18030", "big5", "cp932", "euc_jp", "cp949", "koi8_r"),
+    *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257"),
+]
 DETECTED_BYTES = 32 * 1024
 CHAOS_MARGIN = 0.02
 # So many good characters for each bad one still make a damaged UTF-8 file and not another encoding.

@@ -1,4 +1,4 @@
-"""One file to Markdown, whatever its format, under the limits. Meant for the sandbox's child; nothing here is safe against a hostile file."""
+"""One file to Markdown, whatever its format, under the limits. Runs in the sandbox's child: nothing here stops a hostile file."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -47,7 +47,8 @@ def _finished(extracted: Extracted, *, format: str, name: str, limits: Limits) -
         markdown = cut_text(markdown, limit=limits.max_chars)
         truncated = True
     if truncated and limits.stop_after_chars is None:
-        warnings.append(f"Only the first {len(markdown):,} characters were kept. Raise the limit of characters per document, or split the file.")
+        kept = f"Only the first {len(markdown):,} characters were kept."
+        warnings.append(f"{kept} Raise the limit of characters per document, or split the file.")
     return replace(
         extracted,
         markdown=markdown,

@@ -2,17 +2,16 @@
 
 import re
 
-# Extension -> language written after the fence. What is not here is prose and stays as it is.
-FENCE_LANGUAGES: dict[str, str] = {
-    **{name: name for name in "json yaml xml toml ini sql css scss go java swift kotlin php lua perl dart vue diff log".split()},
-    **{"yml": "yaml", "jsonl": "json", "ndjson": "json", "geojson": "json", "ipynb": "json", "xsd": "xml", "xsl": "xml", "svg": "xml"},
-    **{"py": "python", "pyi": "python", "js": "javascript", "mjs": "javascript", "jsx": "jsx", "ts": "typescript", "tsx": "tsx"},
-    **{"sh": "bash", "bash": "bash", "zsh": "bash", "ps1": "powershell", "bat": "bat", "rb": "ruby", "rs": "rust", "kt": "kotlin"},
-    **{"c": "c", "h": "c", "cpp": "cpp", "cc": "cpp", "hpp": "cpp", "cs": "csharp", "scala": "scala", "r": "r", "pl": "perl", "m": "objectivec"},
-    **{"cfg": "ini", "conf": "ini", "properties": "properties", "tf": "hcl", "proto": "protobuf", "graphql": "graphql", "ex": "elixir"},
-    **{"patch": "diff", "erl": "erlang", "hs": "haskell", "clj": "clojure", "jl": "julia", "tex": "latex"},
-}
+_OWN_NAMES = "json yaml xml toml ini sql css scss go java swift kotlin php lua perl dart vue diff log jsx tsx c cpp scala r bat properties graphql"
 
+# Extension -> language written after the fence. What is not here is prose and stays as it is.
+FENCE_LANGUAGES: dict[str, str] = {name: name for name in _OWN_NAMES.split()} | {
+    "yml": "yaml", "jsonl": "json", "ndjson": "json", "geojson": "json", "ipynb": "json", "xsd": "xml", "xsl": "xml", "svg": "xml",
+    "py": "python", "pyi": "python", "js": "javascript", "mjs": "javascript", "ts": "typescript", "sh": "bash", "bash": "bash", "zsh": "bash",
+    "ps1": "powershell", "rb": "ruby", "rs": "rust", "kt": "kotlin", "h": "c", "cc": "cpp", "hpp": "cpp", "cs": "csharp", "pl": "perl",
+    "m": "objectivec", "cfg": "ini", "conf": "ini", "tf": "hcl", "proto": "protobuf", "ex": "elixir", "patch": "diff", "erl": "erlang",
+    "hs": "haskell", "clj": "clojure", "jl": "julia", "tex": "latex",
+}  # fmt: skip
 _BACKTICKS = re.compile(r"^ {0,3}(`{3,})", re.MULTILINE)
 
 

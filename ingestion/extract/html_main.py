@@ -28,9 +28,13 @@ _FURNITURE_NAME = re.compile(
     r"subscribe|advert(?:isement)?s?|promo|popup|modal|skip-link|toc-?nav|pagination|pager|comments?-form|printfooter|mw-editsection|headerlink)(?:$|[\s_-])",
     re.IGNORECASE,
 )
+# Consent dialogs hold much prose, which is taken for the document where that is a list.
+_CONSENT_NAME = re.compile(
+    r"onetrust|(?:^|[\s_-])ot-sdk|cookie-?(?:banner|consent|notice|law|policy|bar|popup)|gdpr|cookiebot|didomi|usercentrics", re.IGNORECASE
+)
 _WORD = re.compile(r"\w+")
-NEVER_FURNITURE = frozenset("html body main article h1 h2 h3 h4 pre code table tr td".split())
-NEVER_SPLIT = frozenset("p table tbody tr ul ol dl pre blockquote".split())
+NEVER_FURNITURE = frozenset({"html", "body", "main", "article", "h1", "h2", "h3", "h4", "pre", "code", "table", "tr", "td"})
+NEVER_SPLIT = frozenset({"p", "table", "tbody", "tr", "ul", "ol", "dl", "pre", "blockquote"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,7 @@ class MainText:
 
 def main_text(tree: html.HtmlElement, *, url: str | None) -> MainText:
     body = tree.find("body") if tree.find("body") is not None else tree
+    _drop_consent(body)
     found = _find(tree, url=url)
     for script in list(tree.iter("script")):
         drop(script)
@@ -53,6 +58,12 @@ def main_text(tree: html.HtmlElement, *, url: str | None) -> MainText:
         return MainText(fuller, found)
     text = _squeezed(" ".join(found.body.itertext()))
     return MainText(_without_furniture(_region(body, text), wanted=text), found)
+
+
+def _drop_consent(body: html.HtmlElement) -> None:
+    for element in list(body.iterdescendants("div", "section", "aside", "form")):
+        if _CONSENT_NAME.search(f"{element.get('class') or ''} {element.get('id') or ''}") and element.find(".//main") is None:
+            drop(element)
 
 
 def _find(tree: html.HtmlElement, *, url: str | None) -> Any:

@@ -13,11 +13,12 @@ MAX_DEPTH = 120
 MAX_LINK_CHARS = 300
 
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
-BLOCKS = frozenset(
+_BLOCK_NAMES = (
     "address article aside blockquote body center dd details dialog div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 "
-    "header hgroup hr html legend li main menu nav ol p pre search section summary table tbody td tfoot th thead tr ul caption".split()
+    "header hgroup hr html legend li main menu nav ol p pre search section summary table tbody td tfoot th thead tr ul caption"
 )
-SKIPPED = frozenset("script style head title meta link colgroup col img br wbr".split())
+BLOCKS = frozenset(_BLOCK_NAMES.split())
+SKIPPED = frozenset({"script", "style", "head", "title", "meta", "link", "colgroup", "col", "img", "br", "wbr"})
 _SPACE = re.compile(r"[ \t\n\r\f\u00a0]+")
 _LANGUAGE = re.compile(r"(?:^|\s)(?:lang(?:uage)?-|highlight-(?:source-)?|brush:\s*|sourceCode\s+)([A-Za-z0-9+#_-]+)")
 _NO_LANGUAGES = frozenset({"default", "none", "text", "plaintext", "plain", "notranslate"})

@@ -18,7 +18,8 @@ _HIDING_STYLE = re.compile(
     r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|opacity\s*:\s*0(?:\.0+)?\s*(?:;|!|$)|font-size\s*:\s*0(?:px|em|rem|pt|%)?\s*(?:;|!|$))",
     re.IGNORECASE,
 )
-UNSEEN_TAGS = frozenset("script style template noscript iframe object embed applet canvas svg input select textarea button audio video map dialog".split())
+_UNSEEN = "script style template noscript iframe object embed applet canvas svg input select textarea button audio video map dialog"
+UNSEEN_TAGS = frozenset(_UNSEEN.split())
 NEVER_DROPPED = frozenset({"html", "body", "head", "main"})
 
 

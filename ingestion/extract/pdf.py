@@ -16,6 +16,7 @@ from ingestion.extract.pdf_text import clean_lines, join_lines
 
 PAGE_BREAK = "\n\n"
 MIN_TEXT_CHARS = 16
+METADATA = ("title", "author", "subject", "keywords", "creationdate", "moddate")
 
 
 class PdfExtractor:
@@ -37,8 +38,7 @@ class PdfExtractor:
             title=_title(metadata.get("title", ""), name=name),
             media_type="application/pdf",
             pages=spans,
-            metadata={key: metadata[key] for key in ("title", "author", "subject", "keywords", "creationdate", "moddate") if key in metadata}
-            | {"pages": count},
+            metadata={key: metadata[key] for key in METADATA if key in metadata} | {"pages": count},
             truncated=cut,
             warnings=warnings,
         )

@@ -13,7 +13,9 @@ PIECE_BYTES = 256 * 1024
 
 _STREAM = re.compile(rb"stream\r?\n")
 _FLATE = re.compile(rb"/(?:FlateDecode|Fl)\b")
-_OTHER_FILTER = re.compile(rb"/(?:ASCIIHexDecode|ASCII85Decode|LZWDecode|RunLengthDecode|DCTDecode|CCITTFaxDecode|JBIG2Decode|JPXDecode|AHx|A85|LZW|RL|DCT|CCF)\b")
+_OTHER_FILTER = re.compile(
+    rb"/(?:ASCIIHexDecode|ASCII85Decode|LZWDecode|RunLengthDecode|DCTDecode|CCITTFaxDecode|JBIG2Decode|JPXDecode|AHx|A85|LZW|RL|DCT|CCF)\b"
+)
 # Pictures are never decoded to get at the text, and a scan's are large.
 _IMAGE = re.compile(rb"/Subtype\s*/Image\b")
 

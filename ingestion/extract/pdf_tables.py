@@ -67,7 +67,7 @@ class TableReader:
             # pdfminer raises anything at all on odd files; pdfium read the text already.
             self._broken = True
             return []
-        tables = [(box, rows) for box, rows in found if len(rows) > 1 and 1 < max(map(len, rows)) and sum(map(len, rows)) <= MAX_CELLS]
+        tables = [(box, rows) for box, rows in found if len(rows) > 1 and max(map(len, rows)) > 1 and sum(map(len, rows)) <= MAX_CELLS]
         return sorted(tables, key=lambda table: table[0][1])
 
 

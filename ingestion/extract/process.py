@@ -77,7 +77,8 @@ class Child:
         finally:
             inside.unlink(missing_ok=True)
         if error := reply.get("error"):
-            raise ExtractionError(error["message"] or _sentence(error["reason"], name, limits), reason=error["reason"], retires=error["retires"])
+            message = error["message"] or _sentence(error["reason"], name, limits)
+            raise ExtractionError(message, reason=error["reason"], retires=error["retires"])
         return reply
 
     def close(self) -> None:

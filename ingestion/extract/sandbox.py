@@ -21,7 +21,8 @@ class Sandbox:
     {op: "extract", path, name, declared_type, chunk: {settings, tokenizer} | None} -> {extracted, passages}
     {op: "chunk", path, chunk} -> {passages}; `path` holds Markdown. `readable` names folders of models that a tokenizer needs.
 
-    Raises ExtractionError. Reasons `time_limit`, `memory_limit`, `crashed` and `internal` say nothing about the content: retires is False."""
+    Raises ExtractionError. Reasons `time_limit`, `memory_limit`, `crashed` and `internal` say nothing about the content:
+    retires is False."""
 
     def __init__(self, *, size: int = 1, readable: Sequence[Path] = ()) -> None:
         if size < 1:

@@ -47,8 +47,9 @@ ZIP_PARTS: tuple[tuple[str, str], ...] = (
 )
 
 # A name that promises one of these around plain text is a mistake worth telling, not a text file.
-BINARY_EXTENSIONS = frozenset(
+_BINARY = (
     "pdf doc docx docm xls xlsx xlsm xlsb ppt pptx pptm odt ods odp epub rtf zip gz bz2 xz 7z rar tar tgz zst jar "
     "png jpg jpeg gif tif tiff bmp webp ico heic mp3 wav ogg flac m4a mp4 mov avi mkv webm parquet sqlite db exe dll so dylib class "
-    "pyc bin iso dmg woff woff2 ttf otf".split()
+    "pyc bin iso dmg woff woff2 ttf otf"
 )
+BINARY_EXTENSIONS = frozenset(_BINARY.split())

@@ -62,7 +62,8 @@ def sniff(path: Path, *, name: str, declared_type: str | None = None) -> Kind:
     if bom_encoding(head) is None:
         _refuse_binary(head, name=name)
     if suffix in BINARY_EXTENSIONS:
-        raise _refused(f"{name} is named .{suffix}, but holds text. Give it the extension of its content, or save it again.", reason="mislabelled")
+        message = f"{name} is named .{suffix}, but holds text. Give it the extension of its content, or save it again."
+        raise _refused(message, reason="mislabelled")
     return _text_kind(head, suffix=suffix, declared_type=declared_type)
 
 
@@ -96,7 +97,8 @@ def _refuse_binary(head: bytes, *, name: str) -> None:
             raise _refused(f"{name} is {words}, which is not read. Upload {READABLE}.", reason="unsupported")
     controls = len(head) - len(head.translate(None, _CONTROLS))
     if b"\0" in head or controls > len(head) // 10:
-        raise _refused(f"{name} is a binary file of an unknown kind. Upload {READABLE}; save UTF-16 text with a byte order mark.", reason="binary")
+        message = f"{name} is a binary file of an unknown kind. Upload {READABLE}; save UTF-16 text with a byte order mark."
+        raise _refused(message, reason="binary")
 
 
 def _zip_refusal(path: Path, *, name: str) -> str:
