@@ -79,6 +79,10 @@ _cached_forms = lru_cache(maxsize=_CACHED_WORDS)(_forms)
 
 def _spelled(token: str, name: str) -> tuple[str | None, list[tuple[str, ...]]]:
     """The term of the whole, if it is more than its parts, and the spellings of each word in it that is no stop word."""
+    if token.isalpha() and (token.islower() or token.istitle()):
+        # Nearly every word: no joints, no humps.
+        spelling = _spellings(token, name)
+        return None, [spelling] if spelling else []
     if single := identifiers.one_word(token):
         return None, [(single,)]
     whole = identifiers.whole(token)

@@ -40,8 +40,9 @@ def query_weights(
     if len(weights) <= limit:
         return weights
     # Terms that no chunk holds cannot match and must not crowd out those that can.
-    rarest = sorted(terms, key=lambda term: (frequencies.get(term, 0.0) <= 0, frequencies.get(term, 0.0)))[:limit]
-    return {term: weights[term] for term in weights if term in set(rarest)}
+    rarest = sorted(terms, key=lambda term: (frequencies.get(term, 0.0) <= 0, frequencies.get(term, 0.0)))
+    kept = frozenset(rarest[:limit])
+    return {term: weight for term, weight in weights.items() if term in kept}
 
 
 def ceiling(weights: Mapping[int, float], variants: Sequence[Collection[int]] = ()) -> float:

@@ -1,6 +1,5 @@
 """Terms as numbers: the indices of a pgvector sparsevec. The hash is stored data: changing it means building every word row again."""
 
-from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import blake2b
@@ -34,7 +33,8 @@ def hash_counts(counts: Mapping[str, int]) -> dict[int, int]:
 
 def hash_weights(weights: Mapping[str, float]) -> dict[int, float]:
     """The query's side of hash_counts."""
-    merged: Counter[int] = Counter()
+    merged: dict[int, float] = {}
     for term, weight in weights.items():
-        merged[term_hash(term)] += weight  # type: ignore[assignment]
-    return dict(merged)
+        key = term_hash(term)
+        merged[key] = merged.get(key, 0.0) + weight
+    return merged

@@ -60,8 +60,10 @@ def whole(token: str) -> str | None:
 
 def is_identifier(token: str) -> bool:
     """Whether the token in a query asks for exactly itself. Narrower than `whole`: `e-mail`, `PostgreSQL`, `10-20`, `1950s` and `2nd` do not."""
+    if token[-1] in "+#":
+        return True
     if len(token) < 3 or len(token) > MAX_LENGTH:
-        return token[-1] in "+#" and len(token) > 1
+        return False
     if any(c in token for c in "_@\\") and any(c.isalnum() for c in token):
         return True
     pieces = parts(token)
@@ -80,5 +82,6 @@ def _joined_is_identifier(token: str, pieces: list[str], *, letters: bool) -> bo
         # `AB-1234`, `v2.3.1`, `10.0.0.1`; not the decimal 2.5, the range 10-20 or the fraction 1/2.
         return letters or token.count(".") > 1
     if "." in token or "::" in token:
-        return all(len(piece) > 1 for piece in pieces) and letters
+        # Not e.g. and U.S.
+        return letters and any(len(piece) > 1 for piece in pieces)
     return token.count("/") > 1 and "/" in token
