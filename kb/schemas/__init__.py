@@ -5,7 +5,7 @@ from kb.schemas.embedding_model import EmbeddingModelInput
 from kb.schemas.errors import explain
 from kb.schemas.identity import assign_source_ids, duplicate, without_source_ids
 from kb.schemas.knowledge_base import KnowledgeBaseDocument
-from kb.schemas.loading import dump, load, load_embedding_model
+from kb.schemas.loading import dump, load, load_embedding_model, load_stored
 
 __all__ = [
     "LENIENT",
@@ -20,5 +20,6 @@ __all__ = [
     "explain",
     "load",
     "load_embedding_model",
+    "load_stored",
     "without_source_ids",
 ]

@@ -21,6 +21,7 @@ class Rules:
     known_providers: frozenset[str] = field(default=frozenset({"local", "openai", "hashing"}))
     min_interval_seconds: int = 60
     allowed_networks: tuple[AllowedNetwork, ...] = ()
+    trusted: bool = False  # the author is an operator of the installation, whose endpoints may be private
 
 
 STRICT = Rules()

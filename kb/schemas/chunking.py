@@ -1,6 +1,5 @@
 """How text is cut: sizes in tokens of the embedding model's own tokenizer, unless another one is named."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
@@ -76,27 +75,3 @@ class Chunking(Document):
         if limit is not None and overlap >= limit:
             raise ValueError(f"is {overlap} tokens, but must be fewer than the target ({limit}): a chunk would never move on.")
         return overlap
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkBudget:
-    """Chunking in numbers for one embedding model; `warnings` say what was clamped."""
-
-    target_tokens: int
-    overlap_tokens: int
-    warnings: tuple[str, ...] = ()
-
-
-def resolve_budget(chunking: Chunking, *, readable_tokens: int) -> ChunkBudget:
-    """`readable_tokens` is what the model reads less its special tokens, its role prefix and the room for title and heading."""
-    readable = max(1, readable_tokens)
-    warnings: list[str] = []
-    wanted = AUTO_TARGET if chunking.target_tokens == "auto" else chunking.target_tokens
-    target = min(wanted, readable)
-    if chunking.target_tokens != "auto" and target < wanted:
-        warnings.append(f"chunking.target_tokens is {wanted}, but the embedding model reads {readable} of a chunk: {target} is used.")
-    overlap = int(chunking.overlap) if chunking.overlap >= 1 else int(chunking.overlap * target)
-    if overlap >= target:
-        warnings.append(f"chunking.overlap is {overlap} tokens, but a chunk has only {target}: {target // 2} is used.")
-        overlap = target // 2
-    return ChunkBudget(target_tokens=target, overlap_tokens=overlap, warnings=tuple(warnings))

@@ -1,7 +1,7 @@
 """A row of the registry of embedding models, as an operator writes it."""
 
 import re
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -17,7 +17,7 @@ _SECRET_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
 class EmbeddingModelInput(Document):
     """What turns text into vectors. Registering it makes its embedding space."""
 
-    name: Name = Field(description="1–200 characters; what knowledge bases call it.")
+    name: Annotated[Name, Field(max_length=100)] = Field(description="1–100 characters; what knowledge bases call it.")
     provider: Text = Field(description="Who computes: a registered one, such as `local` (in process, no network) or `openai` (compatible).")
     model: Text = Field(min_length=1, max_length=300, description="The provider's name of the model.")
     dimension: int = Field(
@@ -26,14 +26,14 @@ class EmbeddingModelInput(Document):
     )
     max_input_tokens: int = Field(ge=8, le=BIGGEST_INTEGER, description="Tokens that the model reads of one text, special tokens included.")
     endpoint: Text | None = Field(
-        default=None, max_length=8192, description="http(s) address of the service, where the provider takes one. Without it, the vendor's."
+        default=None, max_length=2000, description="http(s) address of the service, where the provider takes one. Without it, the vendor's."
     )
     credential: Text | None = Field(default=None, description="Name of a secret that holds the key; never the key itself.")
     parameters: dict[str, ParameterValue] = Field(
         default_factory=dict, description="What the provider takes besides; a key that it would ignore is refused."
     )
-    query_prefix: str = Field(default="", max_length=1000, description="Put before a question, for models that want it.")
-    document_prefix: str = Field(default="", max_length=1000, description="Put before a document's chunk, for models that want it.")
+    query_prefix: str = Field(default="", max_length=500, description="Put before a question, for models that want it.")
+    document_prefix: str = Field(default="", max_length=500, description="Put before a document's chunk, for models that want it.")
     is_default: bool = Field(default=False, description="Used where a knowledge base names none; at most one per organization.")
     price_per_million_tokens: float | None = Field(default=None, ge=0, description="Only used to report and estimate cost.")
 
@@ -69,7 +69,7 @@ class EmbeddingModelInput(Document):
             return None
         if not rules.takes_endpoint:
             raise ValueError(f"would be ignored by provider {info.data.get('provider')}. Remove it.")
-        return check_url(value, rules=rules_of(info), public=False)  # an operator's own: private ones are meant
+        return check_url(value, rules=rules_of(info), public=not rules_of(info).trusted)
 
     @field_validator("credential")
     @classmethod

@@ -9,40 +9,37 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from kb.schemas.chunking import ChunkBudget, Chunking
 from kb.schemas.providers import WITHOUT_EFFECT_ON_VECTORS
 from kb.schemas.source import SourceSettings
 
 
-def fingerprint(stage: str, settings: Mapping[str, Any]) -> str:
-    """32 hex characters of the canonical JSON: keys sorted, 1.0 equal to 1."""
+def fingerprint(settings: Mapping[str, Any], *, stage: str = "") -> str:
+    """32 hex characters of the canonical JSON: keys sorted, 1.0 equal to 1; `stage` keeps equal settings of two stages apart."""
     text = json.dumps([stage, _plain(settings)], sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def extract_fingerprint(settings: SourceSettings) -> str:
     """What changes the Markdown that a document becomes."""
-    return fingerprint("extract", {"max_content_length": settings.max_content_length})
+    return fingerprint({"max_content_length": settings.max_content_length}, stage="extract")
 
 
-def chunk_fingerprint(chunking: Chunking, *, budget: ChunkBudget, tokenizer: str) -> str:
-    """What changes where text is cut. `tokenizer` identifies what counts (`provider/model` where it is the model's own), because the same
-    target means other cuts under another tokenizer."""
-    return fingerprint(
-        "chunk",
-        {
-            "strategy": chunking.strategy,
-            "target_tokens": budget.target_tokens,
-            "overlap_tokens": budget.overlap_tokens,
-            "min_chars": chunking.min_chars,
-            "tokenizer": tokenizer if chunking.tokenizer == "model" else chunking.tokenizer,
-        },
-    )
+def chunk_fingerprint(*, strategy: str, target_tokens: int, overlap_tokens: int, min_chars: int, tokenizer: str) -> str:
+    """What changes where text is cut: the sizes as resolved for the model, and what counts them, because the same target means other cuts
+    under another tokenizer."""
+    settings = {
+        "strategy": strategy,
+        "target_tokens": target_tokens,
+        "overlap_tokens": overlap_tokens,
+        "min_chars": min_chars,
+        "tokenizer": tokenizer,
+    }
+    return fingerprint(settings, stage="chunk")
 
 
-def context_fingerprint(*, language: str, title: bool = True, heading_path: bool = True) -> str:
+def context_fingerprint(*, language: str, document_prefix: str = "", reserve_tokens: int = 32) -> str:
     """What is put around a chunk before it is embedded, and in which language its words are indexed."""
-    return fingerprint("context", {"language": language, "title": title, "heading_path": heading_path})
+    return fingerprint({"language": language, "document_prefix": document_prefix, "reserve_tokens": reserve_tokens}, stage="context")
 
 
 def embed_fingerprint(
@@ -56,17 +53,15 @@ def embed_fingerprint(
 ) -> str:
     """What changes vectors. Time-outs, batch sizes, devices and endpoints do not: behind another address it is the same model."""
     kept = {key: value for key, value in (parameters or {}).items() if key not in WITHOUT_EFFECT_ON_VECTORS and value is not None}
-    return fingerprint(
-        "embed",
-        {
-            "provider": provider,
-            "model": model,
-            "dimension": dimension,
-            "query_prefix": query_prefix,
-            "document_prefix": document_prefix,
-            "parameters": kept,
-        },
-    )
+    settings = {
+        "provider": provider,
+        "model": model,
+        "dimension": dimension,
+        "query_prefix": query_prefix,
+        "document_prefix": document_prefix,
+        "parameters": kept,
+    }
+    return fingerprint(settings, stage="embed")
 
 
 def _plain(value: Any) -> Any:

@@ -5,9 +5,9 @@ from typing import Any
 import uuid_utils.compat as uuids
 
 from config.errors import InvalidInput
-from kb.schemas.base import LENIENT, fold
+from kb.schemas.base import fold
 from kb.schemas.knowledge_base import KnowledgeBaseDocument
-from kb.schemas.loading import dump
+from kb.schemas.loading import dump, load_stored
 from kb.schemas.source import Source
 
 
@@ -49,7 +49,7 @@ def without_source_ids(document: KnowledgeBaseDocument) -> KnowledgeBaseDocument
 def duplicate(document: KnowledgeBaseDocument, name: str) -> KnowledgeBaseDocument:
     """The same configuration under another name, with new sources: upload sources start empty, web sources crawl afresh."""
     values: dict[str, Any] = {**dump(without_source_ids(document)), "name": name}
-    return assign_source_ids(KnowledgeBaseDocument.model_validate(values, context=LENIENT), None)
+    return assign_source_ids(load_stored(values), None)
 
 
 def _with_id(source: Source, known: str | None) -> Source:

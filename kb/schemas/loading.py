@@ -16,12 +16,17 @@ from kb.schemas.upcast import upcast
 T = TypeVar("T", bound=Document)
 
 
-def load(document: Mapping[str, Any], *, strict: bool, rules: Rules = STRICT) -> KnowledgeBaseDocument:
+def load(document: Mapping[str, Any], *, strict: bool = True, rules: Rules = STRICT) -> KnowledgeBaseDocument:
     """A knowledge base. Strict (publish, import) refuses unknown keys and applies the installation's rules; lenient (a stored document)
     ignores what a newer or older server wrote beside the known keys. Either way InvalidInput with `errors=[{path, message}]`."""
     if not isinstance(document, Mapping):
-        raise InvalidInput("A knowledge base is an object with at least a name, such as {\"name\": \"Handbooks\"}.")
+        raise InvalidInput('A knowledge base is an object with at least a name, such as {"name": "Handbooks"}.')
     return _validate(KnowledgeBaseDocument, upcast(document), what="knowledge base", strict=strict, rules=rules)
+
+
+def load_stored(document: Mapping[str, Any]) -> KnowledgeBaseDocument:
+    """What a row holds: lifted to the current schema, and not held to today's rules."""
+    return load(document, strict=False)
 
 
 def load_embedding_model(values: Mapping[str, Any], *, rules: Rules = STRICT) -> EmbeddingModelInput:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-_CALLS = frozenset({"timeout_seconds", "max_retries", "batch_size"})
+_CALLS = frozenset({"timeout", "batch_texts", "batch_tokens", "tokenizer"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +20,12 @@ class ProviderRules:
 
 PROVIDERS: dict[str, ProviderRules] = {
     "local": ProviderRules(
-        parameters=frozenset({"backend", "precision", "device", "path", "batch_size", "threads", "sha256"}),
+        parameters=frozenset({"backend", "precision", "device", "sha256", "tokenizer"}),
         takes_endpoint=False,
         takes_credential=False,
     ),
-    "hashing": ProviderRules(takes_endpoint=False, takes_credential=False),
-    "openai": ProviderRules(
-        parameters=_CALLS | {"dimensions", "organization_id", "project_id", "tokenizer"}, dimensions="dimensions", needs_credential=True
-    ),
+    "hashing": ProviderRules(parameters=frozenset({"tokenizer"}), takes_endpoint=False, takes_credential=False),
+    "openai": ProviderRules(parameters=_CALLS | {"dimensions"}, dimensions="dimensions", needs_credential=True),
     "azure-openai": ProviderRules(
         parameters=_CALLS | {"dimensions", "deployment_name", "api_version"},
         required_parameters=("deployment_name",),
@@ -48,6 +46,6 @@ PROVIDERS: dict[str, ProviderRules] = {
 
 # Parameters that say how a vector is computed or fetched, not which vector it is; every other one changes the embedding space.
 WITHOUT_EFFECT_ON_VECTORS = frozenset(
-    {"backend", "device", "batch_size", "threads", "timeout_seconds", "max_retries", "keep_alive", "tokenizer"}
-    | {"organization_id", "project_id", "api_version", "project", "location", "region"}
+    {"backend", "device", "timeout", "batch_texts", "batch_tokens", "tokenizer", "keep_alive"}
+    | {"api_version", "project", "location", "region"}
 )

@@ -1,6 +1,5 @@
 """Where a knowledge base's documents come from: an entry of `sources[]`."""
 
-import re
 from typing import Literal
 from uuid import UUID
 
@@ -11,7 +10,6 @@ from kb.schemas.cron import check_cron
 from kb.schemas.web import Web
 
 MIB = 1024 * 1024
-_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class Upload(Document):
@@ -80,12 +78,10 @@ class Source(Document):
     def _id(cls, value: str | None) -> str | None:
         if value is None:
             return None
-        if not _ID.fullmatch(value):
-            raise ValueError("is not the id of a source. Leave it out for a new source.")
         try:
-            return UUID(value).hex if len(value) in (32, 36) else value
+            return UUID(value).hex  # with or without dashes
         except ValueError:
-            return value
+            raise ValueError("is not the id of a source. Leave it out for a new source.") from None
 
     @field_validator("cron")
     @classmethod

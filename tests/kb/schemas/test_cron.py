@@ -145,8 +145,12 @@ def test_next_fire_reads_any_zone_in_utc() -> None:
 
 @pytest.mark.parametrize(
     ("cron", "said"),
-    [("* * * * * *", "five fields"), ("0 0 30 2 *", "never fires"),
-     ("*/5 * * * *", "at least 3600 s"), ("99 * * * *", "not between 0 and 59")],
+    [
+        ("* * * * * *", "five fields"),
+        ("0 0 30 2 *", "never fires"),
+        ("*/5 * * * *", "at least 3600 s"),
+        ("99 * * * *", "not between 0 and 59"),
+    ],
 )
 def test_the_error_names_the_source(cron: str, said: str) -> None:
     values = {"name": "kb", "sources": [{"name": "first", "type": "upload"}, {"name": "handbooks", "type": "upload", "cron": cron}]}

@@ -113,7 +113,7 @@ def test_a_dump_says_everything_and_loads_to_itself() -> None:
         ("retrieval.neighbours", [0, 5], [-1, 6]),
         ("retrieval.rerank", [None, "name"], ["", 1, {}]),
         ("sources", [[], [SITE]], [{}, None, [None], ["site"], [SITE, {**SITE, "name": "SITE "}]]),
-        ("sources.0.id", [None], ["", "a b", 5]),
+        ("sources.0.id", [None, "0190b7e5a1f07c3e9d5b0a1c2d3e4f50"], ["", "a b", 5, "mine"]),
         ("sources.0.name", ["x"], ["", None, "files", "FILES"]),
         ("sources.0.type", ["web"], ["upload", "ftp", None]),
         ("sources.0.enabled", [True, False], [0, "true", None]),
@@ -258,7 +258,7 @@ def test_one_name_object_used_twice_is_still_twice() -> None:
 
 
 def test_two_sources_with_one_id() -> None:
-    sources = [{"name": name, "type": "upload", "id": "a1"} for name in ("one", "two")]
+    sources = [{"name": name, "type": "upload", "id": "0190b7e5-a1f0-7c3e-9d5b-0a1c2d3e4f50"} for name in ("one", "two")]
     assert "the same id" in refusal({"name": "kb", "sources": sources})[0]["message"]
 
 
