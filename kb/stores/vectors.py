@@ -1,0 +1,199 @@
+"""Vectors of chunks: written in blocks, searched exactly while that is quick and by HNSW above.
+
+Measured: a filtered HNSW finds nothing for a small knowledge base in a large space, and an exact scan of 20,000 vectors takes a few
+milliseconds. So the number of rows in scope and its share of the index decide, and an HNSW answer that is short is asked again exactly.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import numpy as np
+from django.db import connection, transaction
+from django.db.models import QuerySet
+from numpy.typing import ArrayLike
+from pgvector import HalfVector
+from psycopg import sql
+
+from config.errors import InvalidInput
+from kb.models.documents import Document
+from kb.models.spaces import EmbeddingSpace
+from kb.stores import wire
+from kb.stores.copying import copy_rows
+from kb.stores.scope import Scope
+from kb.stores.tables import LEAVES, embedding_name, embedding_table, space_name
+
+EXACT_ROWS = 20_000
+EXACT_ROWS_AT_MOST = 100_000
+MAX_SCAN_TUPLES = 20_000
+LEAST_EF_SEARCH = 100
+# pgvector's own limit.
+MOST_EF_SEARCH = 1000
+
+EXACT = "exact"
+HNSW = "hnsw"
+HNSW_THEN_EXACT = "hnsw, then exact"
+
+_COLUMNS = ("organization", "space", "kb", "chunk", "vector")
+_ROWS_A_BLOCK = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class VectorRow:
+    chunk: int
+    vector: ArrayLike | HalfVector
+
+
+@dataclass(frozen=True, slots=True)
+class VectorMatches:
+    """(chunk id, cosine similarity), best first. `exact` is false when an approximate index answered; `plan` says how it was found."""
+
+    rows: list[tuple[int, float]]
+    exact: bool
+    plan: str
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One hash partition that holds knowledge bases in scope: its size by the planner's statistics, and whether its HNSW index is ready."""
+
+    rows: int
+    indexed: bool
+
+
+def add_vectors(*, organization: UUID, space: EmbeddingSpace, knowledge_base: UUID, rows: Sequence[VectorRow]) -> int:
+    """Write vectors of chunks that have none in this space yet. Needs the caller's transaction, in which the chunks are written too."""
+    if not rows:
+        return 0
+    blocks = [
+        wire.vector_rows(
+            organization=organization,
+            space=space.pk,
+            knowledge_base=knowledge_base,
+            chunks=[row.chunk for row in block],
+            vectors=_checked([row.vector for row in block], space.dimension),
+        )
+        for block in (rows[start : start + _ROWS_A_BLOCK] for start in range(0, len(rows), _ROWS_A_BLOCK))
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO embedding_use (organization, kb, space) SELECT %s, %s, %s"
+            " WHERE NOT EXISTS (SELECT FROM embedding_use WHERE kb = %s AND space = %s) ON CONFLICT DO NOTHING",
+            [organization, knowledge_base, space.pk, knowledge_base, space.pk],
+        )
+    copy_rows(embedding_name(space.dimension), _COLUMNS, blocks)
+    return len(rows)
+
+
+def remove_vectors(*, organization: UUID, space: EmbeddingSpace, knowledge_base: UUID, batch: int = 5000) -> int:
+    """Remove up to `batch` vectors of a knowledge base from a space it left; how many. Call again, each time in a transaction of its own, until 0."""
+    table = embedding_table(space.dimension)
+    statement = sql.SQL(
+        "DELETE FROM {table} WHERE space = %s AND kb = %s AND chunk = ANY(ARRAY("
+        "SELECT chunk FROM {table} WHERE space = %s AND kb = %s AND organization = %s ORDER BY chunk LIMIT %s))"
+    ).format(table=table)
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [space.pk, knowledge_base, space.pk, knowledge_base, organization, batch])
+        removed = cursor.rowcount
+        if removed == 0:
+            cursor.execute(
+                "DELETE FROM embedding_use WHERE organization = %s AND kb = %s AND space = %s", [organization, knowledge_base, space.pk]
+            )
+    return removed
+
+
+def search_vectors(
+    *,
+    organization: UUID,
+    space: EmbeddingSpace,
+    knowledge_bases: Sequence[UUID],
+    query: np.ndarray,
+    limit: int,
+    documents: Sequence[UUID] | QuerySet[Document] | None = None,
+    sources: Sequence[UUID] | None = None,
+) -> VectorMatches:
+    """The nearest chunks of several knowledge bases that share a space. Fewer than `limit` come back only when no more exist."""
+    scope = Scope(organization, knowledge_bases, documents, sources)
+    vector = HalfVector(_checked([query], space.dimension)[0]).to_text()
+    rows_in_scope = scope.count()
+    if rows_in_scope <= EXACT_ROWS or not use_index(rows_in_scope, limit=limit, leaves=_leaves(space, scope)):
+        return VectorMatches(_search_exactly(scope, space, vector, limit), True, EXACT)
+    found = _search_index(scope, space, vector, limit)
+    if len(found) < limit:
+        return VectorMatches(_search_exactly(scope, space, vector, limit), True, HNSW_THEN_EXACT)
+    return VectorMatches(found, False, HNSW)
+
+
+def use_index(rows_in_scope: int, *, limit: int, leaves: Sequence[Leaf]) -> bool:
+    """Whether HNSW is worth asking. Pure: below a share of the index its scan would end before `limit` rows in scope turned up."""
+    if rows_in_scope <= EXACT_ROWS or not any(leaf.indexed for leaf in leaves):
+        return False
+    scanned = limit * max(sum(leaf.rows for leaf in leaves), rows_in_scope) / rows_in_scope
+    return not (scanned > MAX_SCAN_TUPLES / 2 and rows_in_scope <= EXACT_ROWS_AT_MOST)
+
+
+def _search_exactly(scope: Scope, space: EmbeddingSpace, vector: str, limit: int) -> list[tuple[int, float]]:
+    condition, parameters = scope.condition()
+    # `+ 0` keeps the planner from answering with an HNSW index.
+    statement = sql.SQL(
+        "SELECT chunk, 1 - (vector <=> %s::halfvec) FROM {table} WHERE space = %s AND {condition} ORDER BY (vector <=> %s::halfvec) + 0, chunk LIMIT %s"
+    ).format(table=embedding_table(space.dimension), condition=sql.SQL(condition))
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [vector, space.pk, *parameters, vector, limit])
+        return _similarities(cursor.fetchall())
+
+
+def _search_index(scope: Scope, space: EmbeddingSpace, vector: str, limit: int) -> list[tuple[int, float]]:
+    condition, parameters = scope.condition()
+    # Relaxed order is nearly sorted: sorted again here.
+    statement = sql.SQL(
+        "WITH near AS MATERIALIZED (SELECT chunk, vector <=> %s::halfvec AS distance FROM {table} WHERE space = %s AND {condition}"
+        " ORDER BY vector <=> %s::halfvec LIMIT %s) SELECT chunk, 1 - distance FROM near ORDER BY distance, chunk"
+    ).format(table=embedding_table(space.dimension), condition=sql.SQL(condition))
+    width = min(max(LEAST_EF_SEARCH, 2 * limit), MOST_EF_SEARCH)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),"
+            " set_config('hnsw.max_scan_tuples', %s, true)",
+            [str(width), str(MAX_SCAN_TUPLES)],
+        )
+        cursor.execute(statement, [vector, space.pk, *parameters, vector, limit])
+        return _similarities(cursor.fetchall())
+
+
+def _leaves(space: EmbeddingSpace, scope: Scope) -> list[Leaf]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT greatest(c.reltuples, 0)::bigint, EXISTS (
+                SELECT FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid JOIN pg_am a ON a.oid = x.relam
+                WHERE i.indrelid = c.oid AND i.indisvalid AND a.amname = 'hnsw'
+            )
+            FROM pg_inherits h JOIN pg_class c ON c.oid = h.inhrelid
+            WHERE h.inhparent = to_regclass(%s) AND EXISTS (
+                SELECT FROM unnest(%s::uuid[]) kb
+                WHERE satisfies_hash_partition(h.inhparent, %s, substring(c.relname FROM '_h([0-9]+)$')::int, kb)
+            )
+            """,
+            [space_name(space.dimension, space.pk), scope.ids(), LEAVES],
+        )
+        return [Leaf(rows, indexed) for rows, indexed in cursor.fetchall()]
+
+
+def _similarities(rows: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    # A vector of zeros has no direction: its distance is NaN.
+    return [(chunk, similarity) for chunk, similarity in rows if not math.isnan(similarity)]
+
+
+def _checked(vectors: Sequence[ArrayLike | HalfVector], dimension: int) -> np.ndarray:
+    try:
+        values = np.array([v.to_numpy() if isinstance(v, HalfVector) else v for v in vectors], dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"Vectors must be {dimension} numbers each: {error}.") from error
+    if values.ndim != 2 or values.shape[1] != dimension:
+        found = values.shape[1] if values.ndim == 2 else "something else"
+        raise InvalidInput(f"The space holds vectors of {dimension} dimensions, these have {found}. Check the model's registered dimension.")
+    if not np.isfinite(values).all() or np.abs(values).max(initial=0.0) > wire.LARGEST_HALF:
+        raise InvalidInput("A vector holds a number that is not finite or too large for half precision. Check the embedding model.")
+    return values

@@ -1,0 +1,183 @@
+import math
+from dataclasses import dataclass, field
+
+import pytest
+from django.db import connection
+
+from kb.models import Chunk
+from kb.stores import statistics, words
+from kb.stores.statistics import fold_statistics, read_corpus, refresh_impacts
+from kb.stores.words import rarest_terms, search_words
+from kb.words import bm25
+
+CAT, DOG, FISH, BIRD = 11, 22, 33, 999_999_999
+
+
+@dataclass
+class Query:
+    terms: dict[int, float]
+    variants: list = field(default_factory=list)
+
+
+def search(shelf, *terms, limit=10, **more):
+    more.setdefault("knowledge_bases", [shelf.id])
+    return search_words(organization=shelf.organization, query=Query(dict.fromkeys(terms, 1.0)), limit=limit, **more)
+
+
+def rows(query: str):
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        return cursor.fetchall()
+
+
+def corpus(shelf, *terms):
+    return read_corpus(organization=shelf.organization, knowledge_bases=[shelf.id], terms=terms)
+
+
+def test_the_score_is_bm25(shelf):
+    counts = [{CAT: 2, DOG: 1}, {CAT: 1, FISH: 3}, {FISH: 1}]
+    chunks = shelf.add_document(3)
+    shelf.add_words(chunks, counts)
+    average = bm25.average_bucket(8 / 3)
+    weights = {CAT: bm25.idf(2, 3), FISH: bm25.idf(2, 3)}
+    expected = {
+        chunk: bm25.score(bm25.impacts(held, length=sum(held.values()), average_length=average), weights)
+        for chunk, held in zip(chunks, counts, strict=True)
+    }
+    found = search(shelf, CAT, FISH)
+    assert {chunk: score for chunk, score, _ in found.rows} == pytest.approx(expected, rel=1e-5)
+    assert found.rows[0][0] == chunks[1]
+    assert found.rows == sorted(found.rows, key=lambda row: -row[1])
+    assert [share for _, _, share in found.rows] == pytest.approx([score / bm25.ceiling(weights) for _, score, _ in found.rows])
+
+
+def test_chunks_without_any_term_are_no_matches(shelf):
+    chunks = shelf.add_document(3)
+    shelf.add_words(chunks, [{CAT: 1}, {DOG: 1}, {}])
+    assert [chunk for chunk, _, _ in search(shelf, CAT).rows] == chunks[:1]
+    assert search(shelf, BIRD).rows == []
+    assert search(shelf).rows == []
+
+
+def test_the_largest_hash_and_many_terms(shelf):
+    chunks = shelf.add_document(1)
+    shelf.add_words(chunks, [{**{n: 1 for n in range(1, 4000)}, BIRD: 2}])
+    assert search(shelf, BIRD, 3999).rows[0][0] == chunks[0]
+
+
+def test_pending_and_folded_statistics_give_the_same_scores(shelf):
+    chunks = shelf.add_document(4)
+    shelf.add_words(chunks[:2], [{CAT: 1}, {CAT: 1, DOG: 1}])
+    shelf.add_words(chunks[2:], [{DOG: 2}, {FISH: 1}])
+    before = search(shelf, CAT, DOG).rows
+    assert corpus(shelf, CAT, DOG, BIRD) == statistics.Corpus(4, {CAT: 2, DOG: 2})
+    assert fold_statistics(shelf.id) == 2
+    assert fold_statistics(shelf.id) == 0
+    assert rows("SELECT * FROM lexical_delta") == []
+    assert corpus(shelf, CAT, DOG, BIRD) == statistics.Corpus(4, {CAT: 2, DOG: 2})
+    assert search(shelf, CAT, DOG).rows == before
+
+
+def test_deleting_chunks_takes_words_and_counts_back(shelf):
+    chunks = shelf.add_document(3)
+    shelf.add_words(chunks, [{CAT: 1}, {CAT: 5, DOG: 1}, {DOG: 1}])
+    fold_statistics(shelf.id)
+    Chunk.objects.filter(pk__in=chunks[:2]).delete()
+    assert corpus(shelf, CAT, DOG) == statistics.Corpus(1, {DOG: 1})
+    fold_statistics(shelf.id)
+    assert rows("SELECT term, df FROM lexical_term") == [(DOG, 1)]
+    assert rows("SELECT chunks, length FROM lexical_total") == [(1, 1)]
+    assert [chunk for chunk, _, _ in search(shelf, CAT, DOG).rows] == chunks[2:]
+
+
+def test_a_deleted_knowledge_base_leaves_nothing(shelf):
+    chunks = shelf.add_document(2)
+    shelf.add_words(chunks, [{CAT: 1}, {DOG: 1}])
+    shelf.add_vectors(chunks, [[1.0] * 256] * 2)
+    fold_statistics(shelf.id)
+    Chunk.objects.all().delete()
+    shelf.knowledge_base.delete()
+    for table in ("lexical", "lexical_term", "lexical_total", "lexical_delta", "embedding_256", "embedding_use"):
+        assert rows(f"SELECT count(*) FROM {table}") == [(0,)], table
+
+
+def test_deltas_do_not_pile_up_without_the_task(shelf, monkeypatch):
+    monkeypatch.setattr(statistics, "PENDING_AT_MOST", 3)
+    for _ in range(10):
+        shelf.add_words(shelf.add_document(1), [{CAT: 1}])
+    assert rows("SELECT count(*) <= 4 FROM lexical_delta") == [(True,)]
+    assert corpus(shelf, CAT) == statistics.Corpus(10, {CAT: 10})
+
+
+def test_another_organization_finds_and_counts_nothing(shelf, make_shelf):
+    shelf.add_words(shelf.add_document(1), [{CAT: 1}])
+    other = make_shelf("Foreign")
+    other.add_words(other.add_document(2), [{CAT: 1}, {DOG: 1}])
+    asked = [shelf.id, other.id]
+    assert len(search(other, CAT, knowledge_bases=asked).rows) == 1
+    for fold in (False, True):
+        if fold:
+            fold_statistics(shelf.id)
+            fold_statistics(other.id)
+        assert read_corpus(organization=other.organization, knowledge_bases=asked, terms=[CAT]) == statistics.Corpus(2, {CAT: 1})
+
+
+def test_several_knowledge_bases_are_one_corpus(shelf, make_shelf):
+    other = make_shelf("Second", shelf.knowledge_base.organization)
+    shelf.add_words(shelf.add_document(2), [{CAT: 1}, {DOG: 1}])
+    mine = other.add_document(2)
+    other.add_words(mine, [{CAT: 1}, {FISH: 1}])
+    pooled = read_corpus(organization=shelf.organization, knowledge_bases=[shelf.id, other.id], terms=[CAT, FISH])
+    assert pooled == statistics.Corpus(4, {CAT: 2, FISH: 1})
+    assert search(shelf, FISH, CAT, knowledge_bases=[shelf.id, other.id]).rows[0][0] == mine[1]
+
+
+def test_filters_by_documents(shelf):
+    first, second = shelf.add_document(2), shelf.add_document(2)
+    shelf.add_words(first + second, [{CAT: 1}] * 4)
+    assert {chunk for chunk, _, _ in search(shelf, CAT, documents=[shelf.documents[1].pk]).rows} == set(second)
+    assert search(shelf, CAT, documents=[]).rows == []
+
+
+def test_narrowing_takes_the_rarest_terms_within_the_budget():
+    weights, frequencies = {CAT: 1.0, DOG: 1.0, FISH: 1.0}, {CAT: 900, DOG: 50, FISH: 40}
+    assert rarest_terms(weights, frequencies, 100) == [FISH, DOG]
+    assert rarest_terms(weights, frequencies, 1000) == [FISH, DOG, CAT]
+    assert rarest_terms(weights, frequencies, 1) == [FISH]
+
+
+def test_a_narrowed_search_finds_the_same_and_never_less(shelf, monkeypatch):
+    chunks = shelf.add_document(60)
+    shelf.add_words(chunks, [{CAT: 1, **({DOG: 1} if i % 3 == 0 else {}), **({FISH: 2} if i % 20 == 0 else {})} for i in range(60)])
+    exact = search(shelf, CAT, DOG, FISH, limit=3)
+    everything = search(shelf, CAT, DOG, FISH, limit=60)
+    monkeypatch.setattr(words, "EXACT_CHUNKS", 10)
+    monkeypatch.setattr(words, "CANDIDATES", 30)
+    narrowed = search(shelf, CAT, DOG, FISH, limit=3)
+    assert (exact.plan, narrowed.plan) == ("exact", "narrowed")
+    assert narrowed.rows == exact.rows
+    assert search(shelf, CAT, DOG, FISH, limit=60) == words.WordMatches(everything.rows, "narrowed, then exact")
+    assert len(everything.rows) == 60
+
+
+def test_impacts_follow_the_average_without_the_text(shelf):
+    counts = [{n: 1 + n % 7 for n in range(1, 30)}, {CAT: 300}, {}]
+    chunks = shelf.add_document(3)
+    shelf.add_words(chunks[:1], counts[:1])
+    first = rows("SELECT average FROM lexical_total")[0][0]
+    shelf.add_words(chunks[1:], counts[1:])
+    fold_statistics(shelf.id)
+    second = rows("SELECT average FROM lexical_total")[0][0]
+    total = sum(sum(held.values()) for held in counts)
+    assert second == bm25.average_bucket(total / 3, first) != first
+    assert refresh_impacts(shelf.id, 2) == 2
+    assert refresh_impacts(shelf.id, 2) == 1
+    assert refresh_impacts(shelf.id, 2) == 0
+    for chunk, held in zip(chunks, counts, strict=True):
+        found = rows(f"SELECT average, impacts FROM lexical WHERE chunk = {chunk}")[0]
+        wanted = bm25.impacts(held, length=sum(held.values()), average_length=second)
+        body = str(found[1]).partition("}")[0][1:]
+        stored = {int(k): float(v) for k, v in (pair.split(":") for pair in body.split(",") if pair)}
+        assert math.isclose(found[0], second)
+        assert stored == pytest.approx(wanted, rel=1e-5)
+    assert rows("SELECT count(*) FROM lexical_delta") == [(0,)]
