@@ -70,7 +70,7 @@ def _perform(request: dict[str, Any], *, limits: Limits) -> dict[str, Any]:
         wanted = request.get("chunk")
         return {"extracted": extracted.to_json(), "passages": _passages(extracted.markdown, wanted) if wanted else []}
     if request["op"] == "chunk":
-        return {"passages": _passages(path.read_text(encoding="utf-8", newline=""), request["chunk"])}
+        return {"passages": _passages(path.read_bytes().decode("utf-8"), request["chunk"])}
     raise ExtractionError(f"There is no operation {request['op']!r}.", reason="internal")
 
 

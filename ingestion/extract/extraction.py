@@ -71,5 +71,5 @@ def cut_text(text: str, *, limit: int) -> str:
     for mark in ("\n", " "):
         end = head.rfind(mark, floor)
         if end > 0:
-            return head[:end]
+            return head[:end].rstrip()
     return head

@@ -2,12 +2,13 @@
 
 import re
 
-_OWN_NAMES = "json yaml xml toml ini sql css scss go java swift kotlin php lua perl dart vue diff log jsx tsx c cpp scala r bat properties graphql"
+_OWN_NAMES = "json yaml xml toml ini sql css scss go java swift kotlin php lua perl dart vue diff log jsx tsx c cpp scala r bat"
 
 # Extension -> language written after the fence. What is not here is prose and stays as it is.
 FENCE_LANGUAGES: dict[str, str] = {name: name for name in _OWN_NAMES.split()} | {
     "yml": "yaml", "jsonl": "json", "ndjson": "json", "geojson": "json", "ipynb": "json", "xsd": "xml", "xsl": "xml", "svg": "xml",
-    "py": "python", "pyi": "python", "js": "javascript", "mjs": "javascript", "ts": "typescript", "sh": "bash", "bash": "bash", "zsh": "bash",
+    "py": "python", "pyi": "python", "js": "javascript", "mjs": "javascript", "ts": "typescript",
+    "sh": "bash", "bash": "bash", "zsh": "bash",
     "ps1": "powershell", "rb": "ruby", "rs": "rust", "kt": "kotlin", "h": "c", "cc": "cpp", "hpp": "cpp", "cs": "csharp", "pl": "perl",
     "m": "objectivec", "cfg": "ini", "conf": "ini", "tf": "hcl", "proto": "protobuf", "ex": "elixir", "patch": "diff", "erl": "erlang",
     "hs": "haskell", "clj": "clojure", "jl": "julia", "tex": "latex",

@@ -1,0 +1,34 @@
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ingestion.extract import Extracted, Limits, extract
+from ingestion.extract.sandbox import Sandbox
+
+SHARED = Path(__file__).resolve().parents[4] / "shared" / "data" / "documents"
+
+
+@pytest.fixture(scope="session")
+def shared_documents() -> Path:
+    if not SHARED.is_dir():
+        pytest.skip("the real documents are not there (../shared/data/documents)")
+    return SHARED
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Callable[..., Extracted]:
+    """Extracts bytes or text in this process, as a file of that name."""
+
+    def _read(content: bytes | str, *, name: str = "sample.txt", declared_type: str | None = None, **limits: object) -> Extracted:
+        path = tmp_path / "content"
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return extract(path, name=name, declared_type=declared_type, limits=Limits(**limits))  # type: ignore[arg-type]
+
+    return _read
+
+
+@pytest.fixture(scope="session")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(size=1) as sandbox:
+        yield sandbox

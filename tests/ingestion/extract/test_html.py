@@ -1,0 +1,122 @@
+import pytest
+
+from config.errors import ExtractionError
+
+PAGE = """<!DOCTYPE html><html lang="de-DE"><head><meta charset="utf-8"><title>Lectern | Docs</title>
+<link rel="canonical" href="https://docs.example/guide/"><meta name="author" content="Ada Lovelace">
+<meta property="article:published_time" content="2024-05-01"></head><body>
+<nav><ul><li><a href="/">Home</a></li><li><a href="/blog">Blog</a></li></ul></nav>
+<h1>The guide<a class="headerlink" href="#guide">¶</a></h1>
+<main>{body}</main>
+<footer>Imprint and privacy</footer><script>track()</script></body></html>"""
+PROSE = "".join(f"<p>Paragraph {n} says something about lecterns that is long enough to be taken for the text of a document.</p>" for n in range(6))
+
+
+def page(body: str) -> str:
+    return PAGE.replace("{body}", body)
+
+
+def test_document_without_furniture(read):
+    extracted = read(page(PROSE), name="guide.html")
+    assert extracted.markdown.startswith("# The guide\n\nParagraph 0 says")
+    assert extracted.markdown.count("Paragraph") == 6
+    for furniture in ("Home", "Blog", "Imprint", "track", "¶"):
+        assert furniture not in extracted.markdown
+    assert extracted.language == "de"
+    assert extracted.metadata["author"] == "Ada Lovelace"
+    assert extracted.metadata["published"] == "2024-05-01"
+    assert extracted.metadata["canonical"] == "https://docs.example/guide/"
+    assert "guide" in extracted.title.lower() or "Lectern" in extracted.title
+
+
+@pytest.mark.parametrize(
+    ("body", "markdown"),
+    [
+        ("<h2>A <code>snake_case</code> heading</h2>", "## A `snake_case` heading"),
+        ("<p>Call snake_case_name and *args, [x] &lt;y&gt;.</p>", "Call snake_case_name and *args, [x] <y>."),
+        ("<ul><li>one<ul><li>inner</li></ul></li><li>two</li></ul>", "- one\n  - inner\n- two"),
+        ('<ol start="3"><li>three</li><li><p>four</p></li></ol>', "3. three\n4. four"),
+        ("<dl><dt>Term</dt><dd>Its meaning</dd></dl>", "- Term\n  Its meaning"),
+        ("<blockquote><p>Said by another</p></blockquote>", "> Said by another"),
+        ('<pre><code class="language-python">def f():\n    return 1\n</code></pre>', "```python\ndef f():\n    return 1\n```"),
+        ('<div class="highlight-sql"><div class="highlight"><pre>SELECT 1</pre></div></div>', "```sql\nSELECT 1\n```"),
+        ("<pre>a\n```\nb</pre>", "````\na\n```\nb\n````"),
+        (
+            '<p>See <a href="../b.html">the next page</a>, <a href="#x">here</a> or <a href="javascript:x()">this</a>.</p>',
+            "See [the next page](https://docs.example/b.html), here or this.",
+        ),
+        ("<p>Very <strong>bold</strong>, half<b>bold</b>word.<br>Next line.</p>", "Very **bold**, halfboldword.\nNext line."),
+        (
+            "<table><caption>Sizes</caption><tr><th>Name</th><th>Size</th></tr><tr><td rowspan=2>A</td><td>1|2</td></tr><tr><td>3</td></tr></table>",
+            "Sizes\n\n| Name | Size |\n| --- | --- |\n| A | 1\\|2 |\n| A | 3 |",
+        ),
+        ("<table><tr><td><h3>Layout</h3><p>one</p></td><td><p>two</p></td></tr></table>", "### Layout\n\none\n\ntwo"),
+        ("<p># not a heading</p>", "\\# not a heading"),
+        ('<img alt="A reading desk" src="a.png"><img alt="logo" src="b.png">', "A reading desk"),
+    ],
+)
+def test_structure(read, body, markdown):
+    assert f"\n\n{markdown}\n" in read(page(PROSE + body + PROSE), name="a.html").markdown
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<p hidden>SECRET</p>",
+        '<div style="color:red; display : none">SECRET</div>',
+        '<span style="visibility:hidden">SECRET</span>',
+        '<span style="font-size:0px;">SECRET</span>',
+        '<p style="opacity:0">SECRET</p>',
+        '<div aria-hidden="true"><p>SECRET</p></div>',
+        "<template><p>SECRET</p></template>",
+        "<noscript><p>SECRET</p></noscript>",
+        "<!-- SECRET -->",
+        "<script>SECRET</script>",
+        "<style>SECRET</style>",
+        '<svg><text>SECRET</text></svg>',
+        '<textarea>SECRET</textarea>',
+    ],
+)
+def test_hidden_text_never_comes_out(read, hidden):
+    extracted = read(page(f"{PROSE}{hidden} tail{PROSE}"), name="a.html")
+    assert "SECRET" not in extracted.markdown
+    assert "tail" in extracted.markdown
+
+
+def test_visible_styles_stay(read):
+    assert "shown" in read(page(PROSE + '<p style="opacity:0.9;font-size:0.8em">shown</p>' + PROSE), name="a.html").markdown
+
+
+def test_fuller_text_where_the_main_text_is_not_found(read):
+    items = "".join(f"<div><span>Item {n}</span><span>{n} EUR</span></div>" for n in range(80))
+    assert read(page(items), name="list.html").markdown.count("Item") == 80
+
+
+def test_short_pages_and_fragments(read):
+    assert "Hello lectern world" in read("<p>Hello lectern world</p>", name="a.html").markdown
+    with pytest.raises(ExtractionError, match="no text") as caught:
+        read("<html><body><p>tiny</p><script>a long script is no text at all</script></body></html>", name="a.html")
+    assert caught.value.reason == "empty"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "head", "text"),
+    [
+        ("iso-8859-1", '<meta charset="iso-8859-1">', "Größe und Übersicht für alle – so".replace("–", "-")),
+        ("shift_jis", '<meta http-equiv="Content-Type" content="text/html; charset=Shift_JIS">', "これは日本語の文章です。検索できます。"),
+        ("utf-8", '<meta charset="iso-8859-1">', "Größe trotz falscher Angabe"),
+        ("gb18030", "", "知识库是一个存储知识的地方,用户可以在其中搜索文档并得到引用。"),
+        ("utf-16", "", "Größe und Übersicht für alle"),
+    ],
+)
+def test_encodings(read, encoding, head, text):
+    content = f"<!DOCTYPE html><html><head>{head}<title>t</title></head><body><p>{text}</p></body></html>".encode(encoding)
+    assert text in read(content, name="a.html").markdown
+
+
+def test_hostile_nesting(read):
+    content = "<div>" * 20_000 + "deep down there is some text" + "</div>" * 20_000
+    try:
+        assert read(f"<html><body><p>Some text at the top of it.</p>{content}</body></html>", name="a.html").markdown.startswith("Some text")
+    except ExtractionError as error:
+        assert error.retires

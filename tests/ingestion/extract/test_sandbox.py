@@ -1,0 +1,152 @@
+"""Real children: what they may do, how they are stopped, and that they come back."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from config.errors import ExtractionError
+from ingestion.extract import Extracted
+from ingestion.extract.sandbox import Sandbox
+from tests.samples.pdfs import text_pdf
+
+PROJECT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def note(tmp_path: Path) -> Path:
+    path = tmp_path / "note.txt"
+    path.write_text("A note about lecterns.")
+    return path
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Path:
+    """Seconds of honest work: a table of many cells."""
+    path = tmp_path / "slow.html"
+    path.write_text("<html><body><table>" + "<tr><td>cell</td><td><b>bold</b></td></tr>" * 60_000 + "</table></body></html>")
+    return path
+
+
+def request(path: Path, **limits: object) -> dict:
+    return {"op": "extract", "path": str(path), "name": path.name, "limits": limits}
+
+
+def test_extracts_and_stays_warm(sandbox, note):
+    first = Extracted.from_json(sandbox.run(request(note))["extracted"])
+    assert first.markdown == "A note about lecterns."
+    before = sandbox.pids()
+    sandbox.run(request(note))
+    assert sandbox.pids() == before
+
+
+def test_errors_of_the_content_cross_the_pipe(sandbox, tmp_path):
+    path = tmp_path / "a.pdf"
+    path.write_bytes(text_pdf(["secret"], password="x"))
+    with pytest.raises(ExtractionError, match="a.pdf needs a password") as caught:
+        sandbox.run(request(path))
+    assert (caught.value.reason, caught.value.retires) == ("encrypted", True)
+
+
+def test_wall_clock(sandbox, slow, note):
+    started = time.monotonic()
+    with pytest.raises(ExtractionError, match="took longer than 0.1 seconds") as caught:
+        sandbox.run(request(slow, max_seconds=0.1))
+    assert time.monotonic() - started < 4
+    assert (caught.value.reason, caught.value.retires) == ("time_limit", False)
+    assert sandbox.run(request(note))["extracted"]["markdown"]
+
+
+def test_memory(sandbox, slow, note):
+    with pytest.raises(ExtractionError, match="more than 130 MB") as caught:
+        sandbox.run(request(slow, max_memory_mb=130))
+    assert (caught.value.reason, caught.value.retires) == ("memory_limit", False)
+    assert sandbox.run(request(note))["extracted"]["markdown"]
+
+
+def test_a_killed_child_is_a_crash_and_the_next_job_runs(sandbox, slow, note):
+    sandbox.run(request(note))
+    (pid,) = sandbox.pids()
+    killer = threading.Timer(0.2, os.kill, (pid, signal.SIGSEGV))
+    killer.start()
+    with pytest.raises(ExtractionError, match="crash") as caught:
+        sandbox.run(request(slow))
+    assert (caught.value.reason, caught.value.retires) == ("crashed", False)
+    assert sandbox.run(request(note))["extracted"]["markdown"]
+
+
+def test_a_child_that_died_while_waiting_is_replaced(sandbox, note):
+    sandbox.run(request(note))
+    (pid,) = sandbox.pids()
+    os.kill(pid, signal.SIGKILL)
+    psutil.wait_procs([psutil.Process(pid)] if psutil.pid_exists(pid) else [], timeout=5)
+    assert sandbox.run(request(note))["extracted"]["markdown"]
+
+
+def test_children_are_recycled(note, monkeypatch):
+    monkeypatch.setattr("ingestion.extract.sandbox.FILES_PER_CHILD", 2)
+    with Sandbox() as sandbox:
+        sandbox.run(request(note))
+        (pid,) = sandbox.pids()
+        sandbox.run(request(note))
+        assert sandbox.pids() == []
+        assert not psutil.pid_exists(pid)
+
+
+def test_threads_share_the_pool(note):
+    with Sandbox(size=2) as sandbox:
+        results: list[str] = []
+        threads = [threading.Thread(target=lambda: results.append(sandbox.run(request(note))["extracted"]["markdown"])) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        assert results == ["A note about lecterns."] * 8
+        assert 1 <= len(sandbox.pids()) <= 2
+        children = sandbox.pids()
+    assert not any(psutil.pid_exists(pid) for pid in children)
+    with pytest.raises(ExtractionError, match="shutting down"):
+        sandbox.run(request(note))
+
+
+def test_no_credentials_and_no_django_in_a_child(note, monkeypatch):
+    monkeypatch.setenv("DATABASE_URL", "postgresql://user:password@host/db")
+    monkeypatch.setenv("LECTERN_SECRET_KEY", "very secret")
+    with Sandbox() as sandbox:
+        sandbox.run(request(note))
+        child = psutil.Process(sandbox.pids()[0])
+        environment = child.environ()
+        assert not {"DATABASE_URL", "LECTERN_SECRET_KEY", "HOME"} & environment.keys()
+        assert child.pid == os.getpgid(child.pid)
+    code = "import ingestion.extract.child, sys; print([m for m in ('django', 'celery', 'psycopg', 'redis') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_children_die_with_their_parent(note):
+    code = (
+        "import os, sys; from ingestion.extract.sandbox import Sandbox\n"
+        f"s = Sandbox(); s.run({request(note)!r}); print(s.pids()[0], flush=True); os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)
+    pid = int(done.stdout)
+    deadline = time.monotonic() + 5
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+def test_passages_come_with_the_text_and_without(sandbox, tmp_path):
+    path = tmp_path / "long.md"
+    path.write_text("# Title\n\n" + "\n\n".join(f"Paragraph {n} about lecterns and reading desks." for n in range(100)))
+    wanted = {"settings": {"strategy": "structure", "target_tokens": 64, "overlap_tokens": 0, "min_chars": 20}, "tokenizer": "estimate"}
+    reply = sandbox.run(request(path) | {"chunk": wanted})
+    assert len(reply["passages"]) > 5
+    assert reply["passages"] == sandbox.run({"op": "chunk", "path": str(path), "chunk": wanted})["passages"]
+    last = reply["passages"][-1]
+    assert reply["extracted"]["markdown"][last["start"] : last["end"]].endswith("reading desks.")

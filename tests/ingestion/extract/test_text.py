@@ -1,0 +1,117 @@
+import json
+import time
+
+import pytest
+
+from ingestion.extract import Limits, probe
+
+SENTENCES = {
+    "cp1252": "Die Größe der Prüfung über Straßen – „schön“ und äußerst öde. Très élégant, garçon à l'été.",
+    "cp1250": "Příliš žluťoučký kůň úpěl ďábelské ódy. Zażółć gęślą jaźń.",
+    "cp1251": "Съешь же ещё этих мягких французских булок, да выпей чаю. Это простой текст на русском языке.",
+    "koi8_r": "Съешь же ещё этих мягких французских булок, да выпей чаю. Это простой текст на русском языке.",
+    "cp1253": "Η βάση γνώσεων αποθηκεύει έγγραφα και απαντά σε ερωτήσεις.",
+    "cp1255": "בסיס הידע שומר מסמכים ועונה על שאלות המשתמשים",
+    "cp1256": "قاعدة المعرفة تخزن الوثائق وتجيب على أسئلة المستخدمين",
+    "gb18030": "知识库是一个存储知识的地方,用户可以在其中搜索文档并得到引用。",
+    "big5": "知識庫是一個儲存知識的地方,使用者可以搜尋文件。",
+    "shift_jis": "これは日本語の文章です。検索システムは文書を読み取り、引用を返します。",
+    "euc_jp": "これは日本語の文章です。検索システムは文書を読み取り、引用を返します。",
+    "euc_kr": "지식 베이스는 문서를 저장하고 검색하는 곳입니다. 사용자는 인용을 받습니다.",
+    "utf-8": "Grüße – 知识 – Ελλάδα",
+    "utf-8-sig": "Grüße – 知识 – Ελλάδα",
+    "utf-16": "Grüße – 知识 – Ελλάδα",
+    "utf-32": "Grüße – 知识 – Ελλάδα",
+}
+
+
+@pytest.mark.parametrize("times", [1, 300])
+@pytest.mark.parametrize("encoding", SENTENCES)
+def test_encodings(read, encoding, times):
+    text = "\n".join([SENTENCES[encoding]] * times)
+    extracted = read(text.encode(encoding))
+    assert extracted.markdown == text
+    assert extracted.warnings == []
+
+
+@pytest.mark.parametrize("text", ["Größe für Müller", "café", "naïve", "50 € für 3 ½ Stück"])
+def test_short_western_texts_are_windows_1252(read, text):
+    assert read(text.encode("cp1252")).markdown == text
+
+
+@pytest.mark.parametrize(
+    ("content", "markdown", "warning"),
+    [
+        (b"x" * 9000 + b"a\0b", "x" * 9000 + "ab", "NUL characters were removed"),
+        (b"before \xed\xa0\x80 after", "before \ufffd after", "Lone surrogates"),
+        ("é è ü ö ä ß ñ å ø æ ".encode() + b"\xff end", "é è ü ö ä ß ñ å ø æ \ufffd end", "not UTF-8"),
+        ("lone \ud800 half".encode("utf-16", "surrogatepass"), "lone \ufffd half", "could not be read"),
+        (b"one\r\ntwo\rthree\x1b[0m", "one\ntwo\nthree[0m", None),
+    ],
+)
+def test_odd_characters(read, content, markdown, warning):
+    extracted = read(content)
+    assert extracted.markdown == markdown
+    assert (not extracted.warnings) if warning is None else any(warning in each for each in extracted.warnings)
+    json.dumps(extracted.to_json()).encode("ascii")
+
+
+def test_long_text_is_cut_visibly_and_quickly(tmp_path, read):
+    line = "A line of a log that goes on and on, word after word.\n"
+    started = time.monotonic()
+    extracted = read(line * (30 * 1024 * 1024 // len(line)))
+    assert time.monotonic() - started < 5
+    assert extracted.truncated
+    assert 99_000 < len(extracted.markdown) <= 100_000
+    assert extracted.markdown.endswith("word after word.")
+    assert any("Only the first" in warning and "Raise the limit" in warning for warning in extracted.warnings)
+
+
+def test_cut_in_the_middle_of_a_character(read):
+    extracted = read(("知" * 200_000).encode(), max_chars=1_000)
+    assert extracted.markdown == "知" * 1_000
+    assert extracted.warnings[0].startswith("Only the first 1,000 characters")
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [("code.py", "python"), ("data.json", "json"), ("conf.yml", "yaml"), ("feed.xml", "xml"), ("server.log", "log"), ("main.RS", "rust")],
+)
+def test_code_and_data_are_fenced(read, name, language):
+    content = "first: line\n\n    second = `line`\n"
+    assert read(content, name=name).markdown == f"```{language}\n{content}```\n"
+
+
+def test_a_fence_is_longer_than_those_inside_and_closed_when_cut(read):
+    content = "text\n```\ninner\n````\n" + "x = 1\n" * 1_000
+    extracted = read(content, name="notes.tex", max_chars=500)
+    assert extracted.truncated
+    assert len(extracted.markdown) <= 500
+    assert extracted.markdown.startswith("`````latex\n")
+    assert extracted.markdown.endswith("\n`````\n")
+
+
+def test_one_visible_character_is_a_text(read):
+    assert read("x").markdown == "x"
+
+
+def test_probe_reads_the_beginning_only(tmp_path):
+    path = tmp_path / "big.txt"
+    path.write_text("word " * 1_000_000)
+    assert len(probe(path, name="big.txt").markdown) < 10_000
+    assert len(probe(path, name="big.txt", limits=Limits(max_chars=10)).markdown) <= 10
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("The lectern is a reading desk with a slanted top on which documents are placed as support.", "en"),
+        ("Das Lesepult ist ein Tisch mit schräger Platte, auf den Bücher zum Vorlesen gelegt werden.", "de"),
+        (SENTENCES["gb18030"], "zh"),
+        (SENTENCES["shift_jis"], "ja"),
+        ("too short", None),
+        ("1234567890 " * 20, None),
+    ],
+)
+def test_language(read, text, language):
+    assert read(text).language == language

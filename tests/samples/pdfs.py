@@ -1,0 +1,75 @@
+"""PDF samples, built when asked for."""
+
+import zlib
+from collections.abc import Sequence
+from io import BytesIO
+
+from reportlab.lib import pdfencrypt
+from reportlab.lib.pagesizes import A4
+from reportlab.lib.utils import ImageReader
+from reportlab.pdfgen.canvas import Canvas
+from reportlab.platypus import Paragraph, SimpleDocTemplate, Table
+from reportlab.lib.styles import getSampleStyleSheet
+
+
+def text_pdf(pages: Sequence[str], *, title: str = "", password: str | None = None, owner: str = "owner") -> bytes:
+    """One page for each text, one line for each of its lines. `password` "" encrypts without asking a reader for one."""
+    out = BytesIO()
+    encryption = None if password is None else pdfencrypt.StandardEncryption(password, ownerPassword=owner, strength=128)
+    canvas = Canvas(out, pagesize=A4, encrypt=encryption)
+    canvas.setTitle(title or "untitled")
+    for page in pages:
+        lines = canvas.beginText(60, 780)
+        for line in page.splitlines():
+            lines.textLine(line)
+        canvas.drawText(lines)
+        canvas.showPage()
+    canvas.save()
+    return out.getvalue()
+
+
+def table_pdf(before: str, rows: Sequence[Sequence[str]], after: str) -> bytes:
+    """Prose, a table with all its rules drawn, prose."""
+    out = BytesIO()
+    style = getSampleStyleSheet()["BodyText"]
+    table = Table([list(row) for row in rows], style=[("GRID", (0, 0), (-1, -1), 1, "black")])
+    SimpleDocTemplate(out, pagesize=A4).build([Paragraph(before, style), table, Paragraph(after, style)])
+    return out.getvalue()
+
+
+def scanned_pdf(stamp: str = "") -> bytes:
+    """A picture of a page, with at most a stamp as text."""
+    from PIL import Image
+
+    out = BytesIO()
+    canvas = Canvas(out, pagesize=A4)
+    canvas.drawImage(ImageReader(Image.new("L", (200, 280), 200)), 0, 0, 595, 842)
+    canvas.drawString(20, 20, stamp)
+    canvas.save()
+    return out.getvalue()
+
+
+def bomb_pdf(megabytes: int, *, layers: int = 1, streams: int = 1) -> bytes:
+    """Content streams that inflate to so many megabytes of spaces each, deflated `layers` times."""
+    body = zlib.compress(b" " * (megabytes * 1024 * 1024), 9)
+    for _ in range(layers - 1):
+        body = zlib.compress(body, 9)
+    filters = "[" + "/FlateDecode " * layers + "]"
+    contents = " ".join(f"{number} 0 R" for number in range(4, 4 + streams))
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents [{contents}] >>".encode(),
+        *[b"<< /Length %d /Filter %s >>\nstream\n%s\nendstream" % (len(body), filters.encode(), body) for _ in range(streams)],
+    ]
+    out = BytesIO(b"")
+    out.write(b"%PDF-1.5\n")
+    offsets = []
+    for number, content in enumerate(objects, 1):
+        offsets.append(out.tell())
+        out.write(b"%d 0 obj\n%s\nendobj\n" % (number, content))
+    table = out.tell()
+    out.write(b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1))
+    out.writelines(b"%010d 00000 n \n" % offset for offset in offsets)
+    out.write(b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, table))
+    return out.getvalue()
