@@ -7,7 +7,7 @@ from typing import Any
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.db import InterfaceError, OperationalError
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.request import UnreadablePostError
 from django.views import defaults
 from psycopg_pool import PoolTimeout
@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from rest_framework import exceptions as drf
+from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
@@ -104,8 +105,10 @@ def handler500(request: HttpRequest) -> HttpResponse:
     return _respond(LecternError("Something went wrong here; the log of the server says what. Try again, or tell the operator."))
 
 
-def _respond(error: LecternError) -> JsonResponse:
-    return JsonResponse(problem(error), status=error.status, headers=_headers(error), content_type=CONTENT_TYPE)
+def _respond(error: LecternError) -> HttpResponse:
+    # Rendered by the REST framework's rules, so that both ways give the same bytes.
+    content = JSONRenderer().render(problem(error))
+    return HttpResponse(content, status=error.status, headers=_headers(error), content_type=CONTENT_TYPE)
 
 
 def _document(status: int, code: str, detail: str) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Queues, how Celery is set up, and `wake`: the only way to send a task. Messages carry no work, so each may be lost."""
 
+import time
 from typing import Any
 
 from kombu import Exchange, Queue
@@ -42,7 +43,8 @@ def celery_settings(redis_url: str) -> dict[str, Any]:
             "visibility_timeout": VISIBILITY_TIMEOUT,
             "priority_steps": [INTERACTIVE, NORMAL, BULK],
             "socket_connect_timeout": 1.0,
-            "socket_timeout": 5.0,
+            # Longer than kombu's blocking read (1 s), short enough for a request that publishes.
+            "socket_timeout": 3.0,
             "socket_keepalive": True,
             "health_check_interval": 15,
             "max_retries": 1,
@@ -50,7 +52,7 @@ def celery_settings(redis_url: str) -> dict[str, Any]:
             "interval_step": 0.1,
             "interval_max": 0.2,
         },
-        # Publishing fails within two seconds when there is no broker: the rows are written, `sweep` wakes them later.
+        # Publishing fails soon when there is no broker: the rows are written, `sweep` wakes them later.
         "task_publish_retry": True,
         "task_publish_retry_policy": {"max_retries": 1, "interval_start": 0.1, "interval_step": 0.1, "interval_max": 0.2},
         "result_backend": None,
@@ -77,7 +79,8 @@ def celery_settings(redis_url: str) -> dict[str, Any]:
 
 
 def wake(task: str, *ids: str | int, queue: str, priority: int = NORMAL, expires: float = MESSAGE_EXPIRY) -> None:
-    """Sends a task by name. Only ids travel (TypeError otherwise); Unavailable within about two seconds without a broker.
+    """Sends a task by name. Only ids travel (TypeError otherwise); without a broker it is Unavailable within two seconds, with one
+    that hangs after `socket_timeout`.
 
     Inside a transaction, call it from `on_commit`: a worker is quicker than a commit."""
     wrong = [type(value).__name__ for value in ids if isinstance(value, bool) or not isinstance(value, (str, int))]
@@ -88,13 +91,18 @@ def wake(task: str, *ids: str | int, queue: str, priority: int = NORMAL, expires
     # The application needs Django's settings, which need this module.
     from config.celery import app
 
-    try:
-        app.send_task(task, args=list(ids), queue=queue, priority=priority, expires=expires, ignore_result=True)
-    except (BrokerError, KombuError, RedisError, OSError) as error:
-        raise Unavailable(
-            "The message broker (Redis or Valkey) cannot be reached. Check that it is up and that REDIS_URL is right; "
-            "what was stored is picked up when it is back."
-        ) from error
+    for last in (False, True):
+        started = time.monotonic()
+        try:
+            app.send_task(task, args=list(ids), queue=queue, priority=priority, expires=expires, ignore_result=True, retry=False)
+            return
+        except (BrokerError, KombuError, RedisError, OSError) as error:
+            # A second try is for a pooled connection that went stale; a broker that hangs has had its time.
+            if last or time.monotonic() - started > 0.5:
+                raise Unavailable(
+                    "The message broker (Redis or Valkey) cannot be reached. Check that it is up and that REDIS_URL is right; "
+                    "what was stored is picked up when it is back."
+                ) from error
 
 
 def _broker_url(url: str) -> str:
