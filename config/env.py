@@ -19,6 +19,8 @@ __all__ = ["Environment", "database_config", "environment", "environment_secret"
 
 PREFIX = "LECTERN_"
 SECRET_PREFIX = "LECTERN_SECRET__"  # noqa: S105 - a prefix, not a secret
+# Kubernetes sets these in every pod beside a service named "lectern"; LECTERN_PORT=tcp://… is one of them.
+_SERVICE_LINK = re.compile(r"LECTERN_(\w+_)?(SERVICE_HOST|SERVICE_PORT\w*|PORT_\d+_(TCP|UDP)\w*)")
 UNPREFIXED = ("database_url", "database_owner_url", "redis_url")
 
 
@@ -152,6 +154,8 @@ def read_variable(variables: Mapping[str, str], *names: str) -> str | None:
         value, path = variables.get(name, "").strip(), variables.get(f"{name}_FILE", "").strip()
         if value and path:
             raise ValueError(f"{name} and {name}_FILE are both set: keep one of them")
+        if value.startswith(("tcp://", "udp://")):
+            continue
         if path:
             try:
                 return Path(path).read_text(encoding="utf-8").strip() or None
@@ -186,8 +190,10 @@ def environment() -> Environment:
 def _unknown(variables: Mapping[str, str]) -> list[str]:
     known = [name for field in Environment.model_fields for name in variable_names(field)]
     known += [f"{name}_FILE" for name in known]
-    strange = (name for name in variables if name.startswith(PREFIX) and name not in known and not name.startswith(SECRET_PREFIX))
-    return [_unknown_sentence(name) for name in sorted(strange)]
+    ours = (
+        name for name in variables if name.startswith(PREFIX) and not name.startswith(SECRET_PREFIX) and not _SERVICE_LINK.fullmatch(name)
+    )
+    return [_unknown_sentence(name) for name in sorted(set(ours) - set(known))]
 
 
 def _unknown_sentence(name: str) -> str:

@@ -106,6 +106,16 @@ def test_settings_that_need_each_other(variables):
     assert "longer than LECTERN_SLICE_SECONDS" in problems(variables, LECTERN_LEASE_SECONDS="20")
 
 
+def test_what_kubernetes_sets_for_a_service_of_this_name_is_no_setting(variables):
+    variables(
+        LECTERN_PORT="tcp://10.0.0.1:8000",
+        LECTERN_SERVICE_HOST="10.0.0.1",
+        LECTERN_PORT_8000_TCP_ADDR="10.0.0.1",
+        LECTERN_WEB_SERVICE_PORT="1",
+    )
+    assert environment().port == 8000
+
+
 def test_secrets_of_the_environment(variables, tmp_path):
     (tmp_path / "value").write_text("from a file")
     variables(LECTERN_SECRET__OPENAI_KEY="sk", LECTERN_SECRET__OTHER_FILE=str(tmp_path / "value"))
