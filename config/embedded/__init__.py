@@ -6,7 +6,7 @@ can be swapped. A server outlives the process that started it; the next `start_s
 
 from config.embedded.credentials import secret_key
 from config.embedded.failures import ServiceError
-from config.embedded.home import home
+from config.embedded.homes import home
 from config.embedded.services import Services, running, start_services, stop_services
 
 __all__ = ["ServiceError", "Services", "home", "running", "secret_key", "start_services", "stop_services"]

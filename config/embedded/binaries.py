@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from config.embedded.failures import ServiceError
-from config.embedded.home import STATE_DIRECTORY, Account, barred
+from config.embedded.homes import STATE_DIRECTORY, Account, barred
 
 CACHE = STATE_DIRECTORY / "programs"
 _MACHINES = {"amd64": "x86_64", "x86_64": "x86_64", "arm64": "arm64" if sys.platform == "darwin" else "aarch64", "aarch64": "aarch64"}

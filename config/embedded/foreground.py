@@ -11,7 +11,7 @@ from config.embedded.children import Children, Program, describe_exit, kill_tree
 from config.embedded.console import Console
 from config.embedded.credentials import secret_key
 from config.embedded.failures import ServiceError
-from config.embedded.home import prepare_home
+from config.embedded.homes import prepare_home
 from config.embedded.processes import free_port
 from config.embedded.services import Services, running, start_services, stop_services
 from config.env import environment

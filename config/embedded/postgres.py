@@ -16,7 +16,7 @@ from pathlib import Path
 from config.embedded.binaries import postgres_programs
 from config.embedded.credentials import Credentials
 from config.embedded.failures import ServiceError
-from config.embedded.home import Account, own_folder
+from config.embedded.homes import Account, own_folder
 from config.embedded.processes import free_port, is_running, log_tail, run, server_environment, spawn, stop_process
 
 START_SECONDS = 60.0

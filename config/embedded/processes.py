@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 
 from config.embedded.failures import ServiceError
-from config.embedded.home import Account
+from config.embedded.homes import Account
 
 LOG_BYTES = 10_000_000
 
@@ -87,6 +87,7 @@ def stop_process(pid: int, *, program: str, signals: Sequence[tuple[signal.Signa
             if not is_running(pid, program):
                 return
             time.sleep(0.02)
+        print(f"lectern: {program} ({pid}) did not stop within {seconds:.0f} s of {number.name}", file=sys.stderr)
     raise ServiceError(f"The process {pid} ({program}) does not stop. End it by hand and try again.")
 
 

@@ -14,7 +14,7 @@ from config.embedded import postgres as _postgres
 from config.embedded import valkey as _valkey
 from config.embedded.credentials import Credentials, make_credentials, read_credentials
 from config.embedded.failures import ServiceError
-from config.embedded.home import prepare_home
+from config.embedded.homes import prepare_home
 
 LOCK_SECONDS = 120.0
 

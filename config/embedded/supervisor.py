@@ -24,8 +24,8 @@ from config.embedded import stack
 from config.embedded.children import kill_tree
 from config.embedded.failures import ServiceError
 from config.embedded.foreground import child_environment, start_missing, up
-from config.embedded.home import home as choose_home
-from config.embedded.home import prepare_home
+from config.embedded.homes import home as choose_home
+from config.embedded.homes import prepare_home
 from config.embedded.processes import log_tail
 from config.embedded.services import running, stop_services
 from config.roles import PROJECT

@@ -11,7 +11,7 @@ from pathlib import Path
 from config.embedded.binaries import valkey_program
 from config.embedded.credentials import Credentials
 from config.embedded.failures import ServiceError
-from config.embedded.home import Account, own_folder
+from config.embedded.homes import Account, own_folder
 from config.embedded.postgres import Server
 from config.embedded.processes import free_port, is_running, log_tail, spawn, stop_process
 
