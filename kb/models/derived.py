@@ -1,8 +1,9 @@
 """The tables that `kb.stores` reads and writes by SQL: vectors, words and their statistics.
 
 Their DDL stands in migration 0002 (partitions, triggers, no foreign keys); these classes only let Django know that the
-tables exist, so that a test's flush empties them. Nothing else uses them.
+tables exist, so that a test's flush empties them. Nothing else uses them, and nothing shows their rows.
 """
+# ruff: noqa: DJ008
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models

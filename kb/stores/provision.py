@@ -51,7 +51,10 @@ def drop_space(space: EmbeddingSpace) -> bool:
         form = "ALTER TABLE {} DETACH PARTITION {} FINALIZE" if pending else "ALTER TABLE {} DETACH PARTITION {} CONCURRENTLY"
         detach = sql.SQL(form).format(sql.Identifier(parent), sql.Identifier(name))
         _patiently(lambda: _execute(detach), doing=f"detach the partition of the space {space.pk}", finalise=(parent, name))
-    _patiently(lambda: _execute(sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier(name))), doing=f"drop the partition of the space {space.pk}")
+    _patiently(
+        lambda: _execute(sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier(name))),
+        doing=f"drop the partition of the space {space.pk}",
+    )
     space.provisioned_at = None
     space.save(update_fields=["provisioned_at"])
     return True
@@ -105,9 +108,9 @@ def _attach(space: EmbeddingSpace, name: str) -> None:
 
 
 def _build(leaf: str, name: str) -> None:
-    statement = sql.SQL("CREATE INDEX CONCURRENTLY {} ON {} USING hnsw (vector halfvec_cosine_ops) WITH (m = {}, ef_construction = {})").format(
-        sql.Identifier(name), sql.Identifier(leaf), sql.Literal(M), sql.Literal(EF_CONSTRUCTION)
-    )
+    statement = sql.SQL(
+        "CREATE INDEX CONCURRENTLY {} ON {} USING hnsw (vector halfvec_cosine_ops) WITH (m = {}, ef_construction = {})"
+    ).format(sql.Identifier(name), sql.Identifier(leaf), sql.Literal(M), sql.Literal(EF_CONSTRUCTION))
     started = time.monotonic()
     with _setting("maintenance_work_mem", MAINTENANCE_MEMORY):
         _execute(statement)
@@ -150,7 +153,10 @@ def _value(query: str, parameters: list[object]) -> object:
 
 
 def _exists(relation: str) -> bool:
-    return bool(_value("SELECT to_regclass(%s) IS NOT NULL", [relation]))
+    # Not to_regclass: it remembers that a name was absent, also after waiting for the transaction that made it.
+    return bool(
+        _value("SELECT EXISTS (SELECT FROM pg_class WHERE relname = %s AND relnamespace = current_schema()::regnamespace)", [relation])
+    )
 
 
 def _exceeds(leaf: str, rows: int) -> bool:

@@ -60,5 +60,5 @@ class Scope:
             documents, chosen = self.chosen_documents().values("pk").query.sql_with_params()
         except EmptyResultSet:
             return "false", []
-        chunks = f"chunk IN (SELECT id FROM kb_chunk WHERE document_id IN ({documents}))"  # noqa: S608: Django's own SQL, its values are parameters
+        chunks = f"chunk IN (SELECT id FROM kb_chunk WHERE document_id IN ({documents}))"  # noqa: S608 - Django's own SQL, values are parameters
         return f"{text} AND {chunks}", [*parameters, *chosen]

@@ -11,7 +11,7 @@ from uuid import UUID
 import numpy as np
 from django.db import connection, transaction
 
-from kb.words.bm25 import B, K1, average_bucket
+from kb.words.bm25 import K1, B, average_bucket
 
 # A publication that meets more pending deltas than this folds them itself, so that they cannot pile up without the task.
 PENDING_AT_MOST = 64
@@ -70,7 +70,9 @@ def knowledge_bases_to_fold(limit: int = 100) -> list[UUID]:
 def fold_if_piled_up(knowledge_base: UUID) -> None:
     """Fold inside a publication when the task does not keep up. Never waits: whoever holds the lock does the work."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM (SELECT FROM lexical_delta WHERE kb = %s LIMIT %s) seen", [knowledge_base, PENDING_AT_MOST + 1])
+        cursor.execute(
+            "SELECT count(*) FROM (SELECT FROM lexical_delta WHERE kb = %s LIMIT %s) seen", [knowledge_base, PENDING_AT_MOST + 1]
+        )
         piled_up = cursor.fetchone()[0] > PENDING_AT_MOST
     if piled_up:
         fold_statistics(knowledge_base)

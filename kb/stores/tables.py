@@ -12,7 +12,9 @@ LEAVES = 4
 def embedding_name(dimension: int) -> str:
     if dimension not in DIMENSIONS:
         known = ", ".join(map(str, DIMENSIONS))
-        raise InvalidInput(f"There is no vector table for {dimension} dimensions. Use a model with one of: {known}.", known=list(DIMENSIONS))
+        raise InvalidInput(
+            f"There is no vector table for {dimension} dimensions. Use a model with one of: {known}.", known=list(DIMENSIONS)
+        )
     return f"embedding_{dimension}"
 
 

@@ -87,7 +87,7 @@ def add_vectors(*, organization: UUID, space: EmbeddingSpace, knowledge_base: UU
 
 
 def remove_vectors(*, organization: UUID, space: EmbeddingSpace, knowledge_base: UUID, batch: int = 5000) -> int:
-    """Remove up to `batch` vectors of a knowledge base from a space it left; how many. Call again, each time in a transaction of its own, until 0."""
+    """Remove up to `batch` vectors of a knowledge base from a space it left; how many. Call it, a transaction each, until it returns 0."""
     table = embedding_table(space.dimension)
     statement = sql.SQL(
         "DELETE FROM {table} WHERE space = %s AND kb = %s AND chunk = ANY(ARRAY("
@@ -137,7 +137,8 @@ def _search_exactly(scope: Scope, space: EmbeddingSpace, vector: str, limit: int
     condition, parameters = scope.condition()
     # `+ 0` keeps the planner from answering with an HNSW index.
     statement = sql.SQL(
-        "SELECT chunk, 1 - (vector <=> %s::halfvec) FROM {table} WHERE space = %s AND {condition} ORDER BY (vector <=> %s::halfvec) + 0, chunk LIMIT %s"
+        "SELECT chunk, 1 - (vector <=> %s::halfvec) FROM {table} WHERE space = %s AND {condition}"
+        " ORDER BY (vector <=> %s::halfvec) + 0, chunk LIMIT %s"
     ).format(table=embedding_table(space.dimension), condition=sql.SQL(condition))
     with connection.cursor() as cursor:
         cursor.execute(statement, [vector, space.pk, *parameters, vector, limit])
@@ -193,7 +194,9 @@ def _checked(vectors: Sequence[ArrayLike | HalfVector], dimension: int) -> np.nd
         raise InvalidInput(f"Vectors must be {dimension} numbers each: {error}.") from error
     if values.ndim != 2 or values.shape[1] != dimension:
         found = values.shape[1] if values.ndim == 2 else "something else"
-        raise InvalidInput(f"The space holds vectors of {dimension} dimensions, these have {found}. Check the model's registered dimension.")
+        raise InvalidInput(
+            f"The space holds vectors of {dimension} dimensions, these have {found}. Check the model's registered dimension."
+        )
     if not np.isfinite(values).all() or np.abs(values).max(initial=0.0) > wire.LARGEST_HALF:
         raise InvalidInput("A vector holds a number that is not finite or too large for half precision. Check the embedding model.")
     return values

@@ -1,8 +1,7 @@
 """Words of chunks: BM25 as a dot product in Postgres, exact for small scopes and narrowed by the rarest terms above."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -12,8 +11,10 @@ from kb.models.documents import Document
 from kb.stores import wire
 from kb.stores.copying import copy_rows
 from kb.stores.scope import Scope
-from kb.stores.statistics import bucket_for, fold_if_piled_up, read_corpus
+from kb.stores.statistics import Corpus, bucket_for, fold_if_piled_up, read_corpus
 from kb.words import bm25
+from kb.words.hashing import hash_weights, term_hash
+from kb.words.query import WordQuery
 
 EXACT_CHUNKS = 20_000
 # How many chunks a narrowed search looks at, by our own frequencies: the planner knows nothing of a single term.
@@ -28,26 +29,16 @@ _COLUMNS = ("organization", "kb", "chunk", "length", "average", "terms", "impact
 
 @dataclass(frozen=True, slots=True)
 class WordRow:
-    """Counts by term hash (`kb.words.hashing.hash_counts`), and the length as `kb.words.analysis` counts it."""
+    """Counts by term hash (`hash_counts` in kb.words.hashing), and the length as kb.words.analysis counts it."""
 
     chunk: int
     counts: Mapping[int, int]
     length: int
 
 
-class WordQuery(Protocol):
-    """What a search needs of a question (`kb.words.query` makes it): weights by term hash, and the terms of each language it was read in."""
-
-    @property
-    def terms(self) -> Mapping[int, float]: ...
-
-    @property
-    def variants(self) -> Sequence[Collection[int]]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class WordMatches:
-    """(chunk id, BM25, BM25 as a share of the most any chunk could have), best first. Chunks without any term of the query are no matches."""
+    """(chunk id, BM25, BM25 as a share of the most any chunk could have), best first, each with at least one term of the query."""
 
     rows: list[tuple[int, float, float]]
     plan: str
@@ -83,31 +74,66 @@ def search_words(
     documents: Sequence[UUID] | QuerySet[Document] | None = None,
     sources: Sequence[UUID] | None = None,
 ) -> WordMatches:
-    """The best chunks by BM25, counted over all the knowledge bases as one. Fewer than `limit` come back only when no more match."""
-    if not query.terms:
-        return WordMatches([], EXACT)
-    corpus = read_corpus(organization=organization, knowledge_bases=knowledge_bases, terms=query.terms)
-    weights = bm25.query_weights(query.terms, frequencies=corpus.frequencies, documents=corpus.chunks)
+    """The best chunks by BM25, counted over all the knowledge bases as one. Fewer than `limit` come back only when no more match.
+
+    Of the query's conditions only `excluded_terms` are applied: the others need the text.
+    """
+    terms = hash_weights(query.terms)
+    corpus = read_corpus(organization=organization, knowledge_bases=knowledge_bases, terms=terms) if terms else Corpus(0, {})
+    weights = bm25.query_weights(terms, frequencies=corpus.frequencies, documents=corpus.chunks)
     held = {term: weight for term, weight in weights.items() if weight > 0 and term in corpus.frequencies}
     if not held:
         return WordMatches([], EXACT)
-    scope = Scope(organization, knowledge_bases, documents, sources)
-    rows, plan = _search(scope, held, corpus.frequencies, chunks=corpus.chunks, limit=limit)
-    top = bm25.ceiling(weights, query.variants)
+    scan = _Scan(
+        Scope(organization, knowledge_bases, documents, sources),
+        vector=bm25.to_sparsevec(held),
+        excluded=[term_hash(term) for term in query.excluded_terms],
+        limit=limit,
+    )
+    rows, plan = _search(scan, held, corpus)
+    top = bm25.ceiling(weights, [[term_hash(term) for term in variant] for variant in query.variants])
     return WordMatches([(chunk, score, bm25.normalised(score, top)) for chunk, score in rows], plan)
 
 
-def _search(
-    scope: Scope, weights: Mapping[int, float], frequencies: Mapping[int, int], *, chunks: int, limit: int
-) -> tuple[list[tuple[int, float]], str]:
-    vector = bm25.to_sparsevec(weights)
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    scope: Scope
+    vector: str
+    excluded: list[int]
+    limit: int
+
+    def run(self, holding: Sequence[int] | None = None) -> list[tuple[int, float]]:
+        """The best of all chunks in scope, or of those that hold one of some terms."""
+        condition, parameters = self.scope.condition()
+        if holding is not None:
+            condition, parameters = f"{condition} AND terms && %s::int[]", [*parameters, list(holding)]
+        if self.excluded:
+            condition, parameters = f"{condition} AND NOT terms && %s::int[]", [*parameters, self.excluded]
+        statement = (
+            f"SELECT chunk, -(impacts <#> %s::sparsevec) FROM lexical WHERE {condition}"  # noqa: S608 - values are parameters
+            " ORDER BY impacts <#> %s::sparsevec, chunk LIMIT %s"
+        )
+        with connection.cursor() as cursor:
+            cursor.execute(statement, [self.vector, *parameters, self.vector, self.limit])
+            return [(chunk, score) for chunk, score in cursor.fetchall() if score > 0]
+
+    def run_narrowed(self, holding: Sequence[int]) -> list[tuple[int, float]]:
+        with transaction.atomic(), connection.cursor() as cursor:
+            # Only bitmaps are left: the planner would rather scan all and compare arrays, at several times the cost (measured).
+            cursor.execute("SELECT set_config('enable_seqscan', 'off', true), set_config('enable_indexscan', 'off', true)")
+            found = self.run(holding)
+            cursor.execute("SELECT set_config('enable_seqscan', 'on', true), set_config('enable_indexscan', 'on', true)")
+        return found
+
+
+def _search(scan: _Scan, weights: Mapping[int, float], corpus: Corpus) -> tuple[list[tuple[int, float]], str]:
     # A filter on documents has its own count, and a scan of what it leaves is the narrowing.
-    if (scope.count() if scope.is_narrowed else chunks) <= EXACT_CHUNKS:
-        return _scan(scope, vector, limit), EXACT
-    chosen = rarest_terms(weights, frequencies, CANDIDATES)
-    found = _scan_holders(scope, vector, chosen, limit)
-    if len(found) < limit and len(chosen) < len(weights):
-        return _scan(scope, vector, limit), NARROWED_THEN_EXACT
+    if (scan.scope.count() if scan.scope.is_narrowed else corpus.chunks) <= EXACT_CHUNKS:
+        return scan.run(), EXACT
+    chosen = rarest_terms(weights, corpus.frequencies, CANDIDATES)
+    found = scan.run_narrowed(chosen)
+    if len(found) < scan.limit and len(chosen) < len(weights):
+        return scan.run(), NARROWED_THEN_EXACT
     return found, NARROWED
 
 
@@ -121,32 +147,3 @@ def rarest_terms(weights: Mapping[int, float], frequencies: Mapping[int, int], c
             break
         chosen.append(term)
     return chosen
-
-
-_SCAN = """
-SELECT chunk, -(impacts <#> %s::sparsevec) FROM lexical WHERE {condition}
-ORDER BY impacts <#> %s::sparsevec, chunk LIMIT %s
-"""
-
-
-def _scan(scope: Scope, vector: str, limit: int) -> list[tuple[int, float]]:
-    condition, parameters = scope.condition()
-    with connection.cursor() as cursor:
-        cursor.execute(_SCAN.format(condition=condition), [vector, *parameters, vector, limit])
-        return _matching(cursor.fetchall())
-
-
-def _scan_holders(scope: Scope, vector: str, terms: Sequence[int], limit: int) -> list[tuple[int, float]]:
-    condition, parameters = scope.condition()
-    statement = _SCAN.format(condition=f"{condition} AND terms && %s::int[]")
-    with transaction.atomic(), connection.cursor() as cursor:
-        # Only bitmaps are left: the planner would rather scan all and compare arrays, at several times the cost (measured).
-        cursor.execute("SELECT set_config('enable_seqscan', 'off', true), set_config('enable_indexscan', 'off', true)")
-        cursor.execute(statement, [vector, *parameters, list(terms), vector, limit])
-        found = _matching(cursor.fetchall())
-        cursor.execute("SELECT set_config('enable_seqscan', 'on', true), set_config('enable_indexscan', 'on', true)")
-    return found
-
-
-def _matching(rows: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
-    return [(chunk, score) for chunk, score in rows if score > 0]

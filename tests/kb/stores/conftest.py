@@ -6,7 +6,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from django.db import connection, connections
+from django.db import connections
 from django.utils import timezone
 
 from kb.models import Chunk, Document, EmbeddingModel, EmbeddingSpace, KnowledgeBase, Organization, Source
@@ -92,13 +92,3 @@ def make_shelf(space) -> Callable[..., Shelf]:
 @pytest.fixture
 def shelf(make_shelf) -> Shelf:
     return make_shelf("Handbook")
-
-
-@pytest.fixture
-def explain() -> Callable[[str, list[object]], str]:
-    def run(statement: str, parameters: list[object]) -> str:
-        with connection.cursor() as cursor:
-            cursor.execute(f"EXPLAIN {statement}", parameters)
-            return "\n".join(line for (line,) in cursor.fetchall())
-
-    return run

@@ -1,5 +1,4 @@
 import math
-from dataclasses import dataclass, field
 
 import pytest
 from django.db import connection
@@ -9,19 +8,19 @@ from kb.stores import statistics, words
 from kb.stores.statistics import fold_statistics, read_corpus, refresh_impacts
 from kb.stores.words import rarest_terms, search_words
 from kb.words import bm25
+from kb.words.analysis import terms
+from kb.words.hashing import MAX_TERMS, hash_counts, term_hash
+from kb.words.query import WordQuery, parse_query
 
-CAT, DOG, FISH, BIRD = 11, 22, 33, 999_999_999
-
-
-@dataclass
-class Query:
-    terms: dict[int, float]
-    variants: list = field(default_factory=list)
+WORDS = "cat", "dog", "fish", "bird"
+CAT, DOG, FISH, BIRD = map(term_hash, WORDS)
 
 
-def search(shelf, *terms, limit=10, **more):
+def search(shelf, *terms, limit=10, excluded=(), **more):
     more.setdefault("knowledge_bases", [shelf.id])
-    return search_words(organization=shelf.organization, query=Query(dict.fromkeys(terms, 1.0)), limit=limit, **more)
+    named = dict(zip((CAT, DOG, FISH, BIRD), WORDS, strict=True))
+    query = WordQuery(terms={named.get(term, str(term)): 1.0 for term in terms}, excluded_terms=excluded)
+    return search_words(organization=shelf.organization, query=query, limit=limit, **more)
 
 
 def rows(query: str):
@@ -59,10 +58,29 @@ def test_chunks_without_any_term_are_no_matches(shelf):
     assert search(shelf).rows == []
 
 
-def test_the_largest_hash_and_many_terms(shelf):
+def test_the_smallest_and_largest_hash_and_the_most_terms(shelf):
     chunks = shelf.add_document(1)
-    shelf.add_words(chunks, [{**{n: 1 for n in range(1, 4000)}, BIRD: 2}])
-    assert search(shelf, BIRD, 3999).rows[0][0] == chunks[0]
+    counts = {**dict.fromkeys([1, 999_999_999, *range(2, 3998)], 1), BIRD: 2}
+    assert len(counts) == MAX_TERMS - 1
+    shelf.add_words(chunks, [counts])
+    assert search(shelf, BIRD).rows[0][0] == chunks[0]
+    assert rows("SELECT impacts::text ~ '^.1:.*,999999999:' FROM lexical") == [(True,)]
+
+
+def test_excluded_terms_keep_chunks_out(shelf):
+    chunks = shelf.add_document(2)
+    shelf.add_words(chunks, [{CAT: 1, DOG: 1}, {CAT: 1}])
+    assert [chunk for chunk, _, _ in search(shelf, CAT, excluded=("dog",)).rows] == chunks[1:]
+
+
+def test_text_to_answer_through_the_analysis(shelf):
+    texts = ["Cats chase a mouse", "The dog sleeps", "A library of cats and dogs"]
+    chunks = shelf.add_document(3)
+    shelf.add_words(chunks, [hash_counts(terms(text, "en")) for text in texts])
+    query = parse_query("which cat?", ["en"])
+    found = search_words(organization=shelf.organization, knowledge_bases=[shelf.id], query=query, limit=5)
+    assert {chunk for chunk, _, _ in found.rows} == {chunks[0], chunks[2]}
+    assert all(0 < share <= 1 for _, _, share in found.rows)
 
 
 def test_pending_and_folded_statistics_give_the_same_scores(shelf):
