@@ -2,10 +2,10 @@
 
     fused = (vector + w · keyword) / (1 + w)
 
-`vector` is the cosine above the model's floor, `keyword` the BM25 score as a share of the best one of this query; w is 0.3. Measured (nDCG@10, MiniLM and real
-BM25): equal reciprocal ranks lose to the vectors alone where words are weak (frequently asked questions) and to the words alone where vectors are (languages
-that the model does not know); this sum beats both sides on every English set tried and, unlike sums of z-scores, hardly depends on how many candidates a
-side hands over. docs/architecture.md has the table.
+`vector` is the cosine above the model's floor, `keyword` the BM25 score as a share of the best one of this query; w is 0.3. Measured
+(nDCG@10, MiniLM and real BM25): equal reciprocal ranks lose to the vectors alone where words are weak (frequently asked questions), and
+to the words alone where vectors are (a language the model does not know). This sum beats both sides on every English set tried and,
+unlike sums of z-scores, hardly depends on how many candidates a side hands over.
 """
 
 import math
@@ -19,8 +19,8 @@ Id = TypeVar("Id", bound=Any)
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """`keyword`: what the best keyword match is worth against a cosine of 1. `floor`: the cosine at which the embedding model puts texts that have nothing
-    to do with each other: about 0 for MiniLM, .7 for models of the e5 family, whose vectors would otherwise never outvote a word."""
+    """`keyword`: what the best keyword match is worth against a cosine of 1. `floor`: the cosine of texts that have nothing to do with each
+    other: about 0 for MiniLM, .7 for models of the e5 family, whose vectors would otherwise never outvote a word."""
 
     keyword: float = 0.3
     floor: float = 0.0
@@ -56,9 +56,9 @@ def fuse(
 ) -> list[Fused[Id]]:
     """Best first, ties by id. `vector` is (id, cosine), `keyword` (id, normalised score, raw score), in any order.
 
-    A chunk that only one side names takes the lowest cosine of the list, or 0 for the words: hand over both scores of each chunk, where they are known, and
-    the result no longer depends on the number of candidates. A side without any hit has no say, and the other's score stands as it is. `best` is the raw
-    score to measure by, when the lists are part of a larger one (several knowledge bases).
+    A chunk that only one side names takes the lowest cosine of the list, or 0 for the words: hand over both scores of each chunk, if they
+    can be had, and the result does not depend on the number of candidates at all. A side without any hit has no say: the other's score
+    stands as it is. `best` is the raw score to measure by, when the lists are part of a larger one (several knowledge bases).
     """
     words = [(key, share, raw) for key, share, raw in keyword if raw > 0]
     cosines = _best_of(vector)

@@ -13,6 +13,9 @@ from kb.words.folding import fold, normalise
 from kb.words.languages import SIMPLE, language_name, stem_function, stop_words
 from kb.words.tokens import bigrams, is_spaceless, tokens
 
+# Raised when the same text yields other terms (rules, stop words, a new Snowball): word rows of another number are built again.
+VERSION = 1
+
 # Words repeat: with the forms of the latest ones at hand, a word costs a look-up instead of a stemming.
 _CACHED_WORDS = 65_536
 _CACHED_LENGTH = 48

@@ -1,6 +1,6 @@
 """BM25 as a dot product: what a chunk stores (impacts) times what a query sends (idf of its terms) is the score.
 
-Only the document side depends on the length, only the query side on the frequencies, so that neither has to be rewritten when the other changes.
+Only the document side depends on the length, only the query side on the frequencies: neither is rewritten when the other changes.
 """
 
 import math
@@ -46,7 +46,7 @@ def query_weights(
 
 
 def ceiling(weights: Mapping[int, float], variants: Sequence[Collection[int]] = ()) -> float:
-    """What no chunk can exceed: Σ idf·(k1+1). `variants` are the terms of each language of a query: a chunk is in one language, so the dearest counts."""
+    """What no chunk can exceed: Σ idf·(k1+1). `variants` are the terms of each language of a query, of which a chunk has one."""
     if not variants:
         return sum(weights.values()) * (K1 + 1.0)
     return max(sum(weights.get(term, 0.0) for term in set(variant)) for variant in variants) * (K1 + 1.0)
@@ -63,7 +63,7 @@ def score(impact: Mapping[int, float], weights: Mapping[int, float]) -> float:
 
 
 def average_bucket(average: float, current: float | None = None) -> float:
-    """The average length in steps of 10 %. `current` (a bucket) is kept until the average is well outside it: every change rewrites a knowledge base."""
+    """The average length in steps of 10 %. `current` (a bucket) is kept until the average is well outside: a change is dear."""
     if not average > 0 or math.isinf(average):
         return 1.0
     position = math.log(average) / math.log(_STEP)
@@ -74,11 +74,13 @@ def average_bucket(average: float, current: float | None = None) -> float:
 
 def to_sparsevec(vector: Mapping[int, float], dimension: int = DIMENSION) -> str:
     """pgvector's text form, 1-based and sorted. Values as float4 holds them; zeros are left out, as pgvector does."""
-    return "{" + ",".join([f"{index}:{vector[index]:.7g}" for index in sorted(vector) if vector[index]]) + f"}}/{dimension}"
+    return "{" + ",".join([f"{index}:{vector[index]:.9g}" for index in sorted(vector) if vector[index]]) + f"}}/{dimension}"
 
 
 def to_sparsevec_bytes(vector: Mapping[int, float], dimension: int = DIMENSION) -> bytes:
     """pgvector's binary form (0-based, as it is sent), for binary COPY and parameters."""
     indices = sorted(index for index in vector if vector[index])
     count = len(indices)
-    return struct.pack(f">3i{count}i{count}f", dimension, count, 0, *[index - 1 for index in indices], *[vector[index] for index in indices])
+    return struct.pack(
+        f">3i{count}i{count}f", dimension, count, 0, *[index - 1 for index in indices], *[vector[index] for index in indices]
+    )

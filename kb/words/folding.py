@@ -12,7 +12,16 @@ _INVISIBLE = dict.fromkeys((0x00AD, 0x200C, 0x200D, 0x2060, 0xFEFF))
 _KEPT = frozenset("йЙ")
 _ACCENTED = ((0x00C0, 0x0250), (0x0370, 0x0530), (0x1E00, 0x2000))
 # Accents that compose with nothing, Hebrew points, Arabic vowel signs and the stretching tatweel.
-_MARKS = ((0x0300, 0x0370), (0x0591, 0x05BE), (0x05BF, 0x05C0), (0x05C1, 0x05C3), (0x05C4, 0x05C6), (0x0640, 0x0641), (0x064B, 0x0653), (0x0670, 0x0671))
+_MARKS = (
+    (0x0300, 0x0370),
+    (0x0591, 0x05BE),
+    (0x05BF, 0x05C0),
+    (0x05C1, 0x05C3),
+    (0x05C4, 0x05C6),
+    (0x0640, 0x0641),
+    (0x064B, 0x0653),
+    (0x0670, 0x0671),
+)
 
 
 def _fold_table() -> dict[int, str | None]:
@@ -32,7 +41,7 @@ _FOLD = _fold_table()
 
 
 def normalise(text: str) -> str:
-    """Compatibility forms (full width, ligatures, superscripts) become plain and invisible characters go; case stays, camelCase needs it."""
+    """Compatibility forms (full width, ligatures, superscripts) become plain, invisible characters go. Case stays: camelCase needs it."""
     if text.isascii():
         return text
     return unicodedata.normalize("NFKC", text.translate(_INVISIBLE))

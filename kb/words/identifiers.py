@@ -59,7 +59,7 @@ def whole(token: str) -> str | None:
 
 
 def is_identifier(token: str) -> bool:
-    """Whether the token in a query asks for exactly itself. Narrower than `whole`: `e-mail`, `PostgreSQL`, `10-20`, `1950s` and `2nd` do not."""
+    """Whether the token asks for exactly itself. Narrower than `whole`: `e-mail`, `PostgreSQL`, `10-20`, `1950s` and `2nd` do not."""
     if token[-1] in "+#":
         return True
     if len(token) < 3 or len(token) > MAX_LENGTH:

@@ -29,7 +29,10 @@ _WORD = re.compile(r"\w")
 
 @dataclass(frozen=True, slots=True)
 class WordQuery:
-    """`terms` carry weights, to be multiplied by idf; `variants` are the terms of each language, for bm25.ceiling. Conditions are in the form of folding.plain."""
+    """`terms` carry weights, to be multiplied by idf; `variants` are the terms of each language, for bm25.ceiling.
+
+    The conditions (phrases, exclusions, prefixes, identifiers) are in the form of folding.plain.
+    """
 
     terms: dict[str, float] = field(default_factory=dict)
     phrases: tuple[str, ...] = ()
@@ -48,7 +51,7 @@ class WordQuery:
 def parse_query(text: str, languages: Sequence[str | None]) -> WordQuery:
     """Analysed in each of the languages (none: as it stands), because a knowledge base may hold several. Never raises.
 
-    `excluded_terms` are what a chunk must not hold where an exclusion is one plain word, so that `-cats` also keeps `cat` out; an index can use them.
+    `excluded_terms` are what a chunk must not hold where an exclusion is one plain word: an index can use them, `-cats` keeps `cat` out.
     """
     rest = normalise(text.translate(_QUOTES)[:MAX_LENGTH])
     phrases: list[str] = []

@@ -1,9 +1,10 @@
 """Where words begin and end, scripts without spaces included.
 
 A token is a run of letters, marks, digits and underscores, with what is joined to it by the signs of identifiers (`foo.bar`, `AB-1234`,
-`a@b.org`, `src/x.py`, `std::sort`): parts and whole are told apart in identifiers.py. A run of a script without spaces is a token of its own.
+`a@b.org`, `src/x.py`, `std::sort`); identifiers.py takes it apart. A run of a script without spaces is a token of its own.
 """
 
+import itertools
 import re
 
 import regex
@@ -41,4 +42,4 @@ def bigrams(run: str) -> list[str]:
     clusters = list(run) if run.isalpha() and run[0] > "\u2e7f" else _CLUSTER.findall(run)
     if len(clusters) < 2:
         return clusters
-    return [first + second for first, second in zip(clusters, clusters[1:], strict=False)]
+    return [first + second for first, second in itertools.pairwise(clusters)]
