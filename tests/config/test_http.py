@@ -1,6 +1,7 @@
 import asyncio
 import ssl
 import time
+import tracemalloc
 
 import httpx
 import pytest
@@ -129,6 +130,18 @@ def test_redirects_are_counted(site):
 def test_a_body_over_the_cap_ends_early(site, path):
     with opened(site) as client, pytest.raises(TooLarge):
         get(client, f"http://127.0.0.1:{site.port}/{path}", max_bytes=4999)
+
+
+def test_a_bomb_is_not_unpacked_beyond_the_cap(site):
+    with opened(site) as client:
+        with pytest.raises(TooLarge):
+            get(client, f"http://127.0.0.1:{site.port}/bomb")
+        tracemalloc.start()
+        with pytest.raises(TooLarge):
+            get(client, f"http://127.0.0.1:{site.port}/bomb")
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < 5_000_000
 
 
 def test_the_cap_is_inclusive_and_counts_decoded_bytes(site):
