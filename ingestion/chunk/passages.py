@@ -11,7 +11,7 @@ from ingestion.chunk.prose import line_starts, sentence_starts, whole_character
 from ingestion.chunk.ruler import CHARS_PER_TOKEN, Ruler
 from ingestion.chunk.units import GLUE, ITEM, Units
 
-_RUNNING = frozenset({md.PARAGRAPH, md.LIST, md.QUOTE})
+_RUNNING = frozenset({md.PARAGRAPH, md.LIST, md.QUOTE, md.CODE})
 
 
 def make_passages(ruler: Ruler, units: Units, groups: Groups, settings: ChunkSettings) -> list[Passage]:
@@ -25,8 +25,8 @@ def make_passages(ruler: Ruler, units: Units, groups: Groups, settings: ChunkSet
         header = units.headers.get(first)
         overlap = start
         if previous is not None and settings.overlap_tokens and _overlaps(units, first):
-            floor = max(units.starts[previous] + 1, units.starts[first - 1])
             room = min(settings.overlap_tokens, settings.target_tokens - ruler.size(start, end))
+            floor = _block_start(units, previous, first, room)
             overlap = _overlap_start(ruler, floor, start, room, lines=units.kinds[first] == md.CODE)
         found.extend(_checked(ruler, overlap, start, end, settings.target_tokens, path, header))
         previous = first
@@ -34,19 +34,31 @@ def make_passages(ruler: Ruler, units: Units, groups: Groups, settings: ChunkSet
 
 
 def strip_span(text: str, start: int, end: int) -> tuple[int, int]:
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return start, end
+    """The span without white space at its ends."""
+    piece = text[start:end]
+    start += len(piece) - len(piece.lstrip())
+    return start, max(start, start + len(piece.strip()))
 
 
 def _overlaps(units: Units, first: int) -> bool:
-    """Whether the passage that begins here repeats the end of what precedes it: in running text, and within one code block."""
-    if units.sections[first] != units.sections[first - 1] or units.cuts[first][0] == GLUE:
+    """Whether the passage that begins here repeats the end of what precedes it.
+
+    It does where running text or a code block is cut inside. Between two whole paragraphs nothing was cut, and a repeated sentence would
+    only make an edit of one passage an edit of two.
+    """
+    cut = units.cuts[first][0]
+    if units.sections[first] != units.sections[first - 1] or not GLUE < cut <= ITEM:
         return False
-    before, here = units.kinds[first - 1], units.kinds[first]
-    return before in _RUNNING or (before == here == md.CODE and units.cuts[first][0] <= ITEM)
+    return units.kinds[first] in _RUNNING
+
+
+def _block_start(units: Units, previous: int, first: int, room: int) -> int:
+    """Where the cut block begins in the previous passage, or as far back as an overlap may reach."""
+    index = first - 1
+    furthest = units.starts[first] - room * CHARS_PER_TOKEN
+    while index > previous and units.starts[index] > furthest and GLUE < units.cuts[index][0] <= ITEM:
+        index -= 1
+    return units.starts[index]
 
 
 def _overlap_start(ruler: Ruler, floor: int, start: int, room: int, *, lines: bool) -> int:

@@ -10,7 +10,7 @@ from ingestion.chunk.passages import make_passages
 from ingestion.chunk.prose import line_starts
 from ingestion.chunk.ruler import Ruler
 from ingestion.chunk.sections import split_sections
-from ingestion.chunk.units import BLOCK, ITEM, SECTION, SENTENCE, Units, finer_cuts, with_ends
+from ingestion.chunk.units import ITEM, SECTION, SENTENCE, Units, finer_cuts, with_ends
 
 _CLOCK = r"[\[(<]?\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d{1,3})?[\])>]?"
 # "Ann Lee:", "**Ann**:", "[00:01:02] Ann:", "00:01 - text", "<v Ann>": what usually opens a turn.
@@ -42,7 +42,7 @@ def _split_turns(ruler: Ruler, limit: int) -> Units:
             if ruler.fits(turn[0], turn_end, limit):
                 units.add(*turn, md.PARAGRAPH, number)
                 continue
-            lines = [turn, *((at, ITEM, 0) for at in line_starts(text, turn[0], turn_end))]
+            lines = [turn, *((at, SENTENCE, 1) for at in line_starts(text, turn[0], turn_end))]
             for line, stop in with_ends(lines, turn_end):
                 if ruler.fits(line[0], stop, limit):
                     units.add(*line, md.PARAGRAPH, number)
@@ -61,7 +61,7 @@ def _turns(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
             blank = True
             continue
         if _TURN.match(text, at, min(stop + 1, at + 200)):
-            yield at, BLOCK, 0
+            yield at, ITEM, 1
         elif blank:
-            yield at, SENTENCE, 0
+            yield at, ITEM, 0
         blank = False

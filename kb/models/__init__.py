@@ -1,0 +1,32 @@
+from kb.models.base import MAX_KEY_LENGTH, TenantRow, file_key, key_hash
+from kb.models import derived
+from kb.models.documents import Blob, Chunk, Document, File
+from kb.models.knowledge_bases import KnowledgeBase, KnowledgeBaseVersion, Source
+from kb.models.spaces import DIMENSIONS, EmbeddingModel, EmbeddingSpace
+from kb.models.tenants import ApiKey, Grant, IdempotencyKey, Membership, Organization, Role, Secret, User
+
+__all__ = [
+    "DIMENSIONS",
+    "MAX_KEY_LENGTH",
+    "ApiKey",
+    "Blob",
+    "Chunk",
+    "Document",
+    "EmbeddingModel",
+    "EmbeddingSpace",
+    "File",
+    "Grant",
+    "IdempotencyKey",
+    "KnowledgeBase",
+    "KnowledgeBaseVersion",
+    "Membership",
+    "Organization",
+    "Role",
+    "Secret",
+    "Source",
+    "TenantRow",
+    "User",
+    "derived",
+    "file_key",
+    "key_hash",
+]

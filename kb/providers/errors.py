@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
-
 from config.errors import LecternError, PermanentProviderError, ProviderError, TransientProviderError
 from config.http_errors import RETRYABLE, map_error, shown
 from kb.providers.base import ModelSpec
@@ -45,8 +43,8 @@ def connection_error(spec: ModelSpec, error: BaseException) -> LecternError:
     for cause in _causes(error):
         if isinstance(cause, LecternError):
             return cause
-        if isinstance(cause, httpx.HTTPError):
-            return map_error(cause, spec.endpoint or str(cause.request.url))
+        if isinstance(cause, Exception) and type(cause).__module__.partition(".")[0] in ("httpx", "httpx2"):
+            return map_error(cause, spec.endpoint or "")
     return _transient(spec, None, f"cannot be reached{_quote(spec, str(error))} It is tried again; check that the server is up.", None)
 
 

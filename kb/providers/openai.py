@@ -12,9 +12,9 @@ from functools import cached_property
 from threading import Lock
 from typing import Any
 
-import httpx
+import httpx2
 import numpy as np
-from openai import AsyncOpenAI, Omit
+from openai import APIStatusError, AsyncOpenAI, Omit
 from openai.resources.embeddings import AsyncEmbeddings
 from openai.types import CreateEmbeddingResponse
 from pydantic_ai import Embedder
@@ -23,7 +23,7 @@ from pydantic_ai.exceptions import ModelAPIError, ModelConnectionError, ModelHTT
 from pydantic_ai.providers.openai import OpenAIProvider as Connection
 
 from config.errors import InvalidInput
-from config.http import async_client
+from config.http import async_client, user_agent
 from config.http_errors import retry_after
 from kb.providers.base import BatchLimits, Embedded, ModelSpec, Role, check_settings
 from kb.providers.errors import connection_error, status_error, timeout_error, unreadable_answer
@@ -42,7 +42,7 @@ class UnreadableAnswer(Exception):
 
 class OpenAIProvider:
     def __init__(
-        self, spec: ModelSpec, *, threads: int | None = None, open_client: Callable[..., httpx.AsyncClient] = async_client
+        self, spec: ModelSpec, *, threads: int | None = None, open_client: Callable[..., httpx2.AsyncClient] = async_client
     ) -> None:
         self.check(spec)
         self._spec = spec
@@ -79,6 +79,8 @@ class OpenAIProvider:
             raise unreadable_answer(self._spec, str(error)) from None
         except TimeoutError:
             raise timeout_error(self._spec) from None
+        except APIStatusError as error:  # a redirect, which pydantic-ai leaves as it is
+            raise status_error(self._spec, error.status_code) from None
         except ModelAPIError as error:
             raise _map_error(self._spec, error) from None  # the library's error holds the request, and so the key
         return Embedded(vectors=vectors, tokens=result.usage.input_tokens)
@@ -97,12 +99,12 @@ class OpenAIProvider:
     def _make_embedder(self) -> Embedder:
         spec = self._spec
         # The library falls back on OPENAI_* of the environment where a value is missing; those are not this model's.
-        foreign: dict[str, Any] = {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
+        headers: dict[str, Any] = {"User-Agent": user_agent(), "OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
         client = _IndexedClient(
             base_url=spec.endpoint or DEFAULT_ENDPOINT,
             api_key=spec.credential or "none",
-            default_headers=foreign if spec.credential else foreign | {"Authorization": Omit()},
-            http_client=self._open_client(trusted=spec.trusted, timeout=self._timeout),  # type: ignore[arg-type]
+            default_headers=headers if spec.credential else headers | {"Authorization": Omit()},
+            http_client=self._open_client(trusted=spec.trusted, timeout=self._timeout),
             timeout=self._timeout,
             max_retries=0,
         )

@@ -1,0 +1,193 @@
+"""Django's settings, all of them from `config.env` and, where no service is given, from the embedded ones."""
+
+import sys
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+from config import queues
+from config.embedded import home, running, secret_key
+from config.env import database_config, environment
+from config.version import VERSION
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+ENV = environment()
+
+# --- services: given by the environment, else the embedded ones that run for this home ---------------------------------
+EMBEDDED = running(home()) if not (ENV.database_url and ENV.redis_url) else None
+DATABASE_URL = ENV.database_url or (EMBEDDED.database_url if EMBEDDED else None)
+DATABASE_OWNER_URL = ENV.database_owner_url or ENV.database_url or (EMBEDDED.owner_url if EMBEDDED else None)
+REDIS_URL = ENV.redis_url or (EMBEDDED.redis_url if EMBEDDED else "redis://127.0.0.1:6379/0")
+
+_UNSET_DATABASE = "postgresql://lectern@127.0.0.1:5432/lectern"
+_APP = database_config(DATABASE_URL or _UNSET_DATABASE)
+_OWNER = database_config(DATABASE_OWNER_URL or _UNSET_DATABASE)
+# Requests share a small pool (a full one answers 503); a worker keeps one connection a thread. Statements are not
+# prepared and cursors live in the client, so that PgBouncer in transaction mode works.
+_IN_WEB = "uvicorn" in sys.modules
+_COMMON = {"prepare_threshold": None, "connect_timeout": 5}
+_POOL = {"pool": {"min_size": 1, "max_size": ENV.db_pool_size, "timeout": 5}} if _IN_WEB else {}
+DATABASES = {
+    # Web and workers: a role that owns nothing, so that row-level security means something.
+    "default": {
+        **_APP,
+        "OPTIONS": {**_APP.get("OPTIONS", {}), **_COMMON, **_POOL},
+        "CONN_MAX_AGE": 0 if _IN_WEB else 60,
+        "CONN_HEALTH_CHECKS": not _IN_WEB,
+        "DISABLE_SERVER_SIDE_CURSORS": True,
+    },
+    # Migrations and partitions: used by `migrate --database owner` and kb.stores.provision alone.
+    "owner": {**_OWNER, "OPTIONS": {**_OWNER.get("OPTIONS", {}), **_COMMON}, "DISABLE_SERVER_SIDE_CURSORS": True},
+}
+DATABASE_ROUTERS = ["config.routers.OneSchema"]
+
+SECRET_KEY = ENV.secret_key or secret_key(home())
+if not SECRET_KEY:
+    raise ImproperlyConfigured("LECTERN_SECRET_KEY is not set. Set it to a long random string and keep it: stored secrets are encrypted with it.")
+DEBUG = ENV.debug
+ALLOWED_HOSTS = list(ENV.allowed_hosts)
+CSRF_TRUSTED_ORIGINS = list(ENV.csrf_trusted_origins)
+SITE_URL = ENV.public_url
+HOME = home()
+
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "django_celery_beat",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "config.apps.LecternConfig",
+    "kb",
+    "ingestion",
+    "retrieval",
+    "workflows",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "config.urls"
+ASGI_APPLICATION = "config.asgi.application"
+APPEND_SLASH = False
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+AUTH_USER_MODEL = "kb.User"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator", "NumericPasswordValidator")
+]
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+WHITENOISE_USE_FINDERS = True
+DATA_UPLOAD_MAX_MEMORY_SIZE = ENV.max_upload_bytes
+FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+MAX_UPLOAD_BYTES = ENV.max_upload_bytes
+# CSP and nosniff for everything; downloads tighten it further.
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SITE_URL.startswith("https://")
+
+_FILE_STORAGE = {
+    "BACKEND": "django.core.files.storage.FileSystemStorage",
+    "OPTIONS": {"location": str(HOME / "blobs"), "base_url": None, "file_permissions_mode": 0o600, "directory_permissions_mode": 0o700},
+}
+_S3_STORAGE = {
+    "BACKEND": "storages.backends.s3.S3Storage",
+    "OPTIONS": {
+        "bucket_name": ENV.s3_bucket,
+        "endpoint_url": ENV.s3_endpoint,
+        "region_name": ENV.s3_region,
+        "access_key": ENV.s3_access_key,
+        "secret_key": ENV.s3_secret_key,
+        "default_acl": None,
+        "file_overwrite": False,
+    },
+}
+STORAGES = {
+    "default": _S3_STORAGE if ENV.storage == "s3" else _FILE_STORAGE,
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["kb.api.authentication.BearerKey", "kb.api.authentication.Session"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "config.problems.handle",
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Lectern",
+    "DESCRIPTION": "A self-hosted knowledge-base server for LLM applications.",
+    "VERSION": VERSION,
+    "OAS_VERSION": "3.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SERVE_AUTHENTICATION": [],
+    "SERVE_PERMISSIONS": [],
+}
+UNFOLD = {"SITE_TITLE": "Lectern", "SITE_HEADER": "Lectern", "SHOW_HISTORY": False, "SHOW_VIEW_ON_SITE": False}
+
+# --- registries: name -> dotted path, the same way for every kind of extension ------------------------------------------
+EMBEDDING_PROVIDERS = {
+    "local": "kb.providers.local:LocalProvider",
+    "openai": "kb.providers.openai:OpenAIProvider",
+    "hashing": "kb.providers.hashing:HashingProvider",
+}
+VECTOR_STORES = {"pgvector": "kb.stores.vectors"}
+SOURCE_LISTERS = {"upload": "ingestion.sources.upload:list_files"}
+STAGES = {
+    "crawl": "ingestion.stages.listing:work",
+    "extract": "ingestion.stages.extract:work",
+    "embed": "ingestion.stages.embed:work",
+    "publish": "ingestion.stages.publish:work",
+    "finish": "ingestion.stages.finish:work",
+}
+
+# --- the fleet ----------------------------------------------------------------------------------------------------------
+CELERY = queues.celery_settings(REDIS_URL)
+CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+DJANGO_CELERY_BEAT_TZ_AWARE = True
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["console"], "level": ENV.log_level},
+    "loggers": {"httpx": {"level": "WARNING"}, "pdfminer": {"level": "ERROR"}, "fontTools": {"level": "WARNING"}},
+}

@@ -1,0 +1,208 @@
+"""Who may write for a source. Only this module knows both locks.
+
+| lock | guards | truth? |
+|---|---|---|
+| unique index `run_claims_source` (one open run a source) | that two runs never write the same source | yes |
+| Redis key `run:{source}` (the claim token, with a lease) | the index from a storm of attempts | no: a quick gate |
+| run row `FOR SHARE`, with the claim token | every write of an item against reaping and cancelling | yes |
+| `document.epoch` | pushed work on one document against each other and against deletion | yes |
+
+Lock order: knowledge base → source → run → item → document → chunk.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from uuid import uuid4
+
+from django.conf import settings
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Max
+from django.utils import timezone
+from redis.exceptions import RedisError
+
+from config.errors import Conflict, LecternError
+from config.redis import redis_client
+from ingestion.counters import count_items
+from ingestion.models import IngestionRun, RunItem
+from kb.models import EmbeddingSpace, KnowledgeBaseVersion, Source, User
+
+log = logging.getLogger(__name__)
+
+Kind, Status = IngestionRun.Kind, IngestionRun.Status
+
+
+class ClaimLost(LecternError):
+    """The run was cancelled, reaped or superseded: whoever holds this stops and writes nothing."""
+
+    code = "claim_lost"
+    status = 409
+
+
+def _gate_key(source_id: object) -> str:
+    return f"lectern:run:{source_id}"
+
+
+def _open_gate(source_id: object, token: object) -> bool:
+    """True if the gate let us through, also when it cannot be asked: the insert decides."""
+    try:
+        return bool(redis_client().set(_gate_key(source_id), str(token), nx=True, ex=settings.ENV.lease_seconds))
+    except RedisError as error:
+        log.warning("The gate of source %s could not be asked (%s); the database decides.", source_id, error)
+        return True
+
+
+def renew_gate(run: IngestionRun) -> None:
+    """The heartbeat of a run's gate; called by whoever works for it."""
+    if run.kind == Kind.PUSH:
+        return
+    try:
+        redis_client().set(_gate_key(run.source_id), str(run.claim_token), ex=settings.ENV.lease_seconds)
+    except RedisError:
+        log.debug("The gate of source %s could not be renewed.", run.source_id)
+
+
+def _close_gate(run: IngestionRun) -> None:
+    try:
+        client = redis_client()
+        if client.get(_gate_key(run.source_id)) == str(run.claim_token).encode():
+            client.delete(_gate_key(run.source_id))
+    except RedisError:
+        log.debug("The gate of source %s could not be closed; it expires by itself.", run.source_id)
+
+
+def open_run(source: Source) -> IngestionRun | None:
+    """The run that holds the source, if any."""
+    return IngestionRun.objects.filter(source=source, finished_at=None).exclude(kind=Kind.PUSH).first()
+
+
+def _busy(run: IngestionRun) -> Conflict:
+    what = "A purge or deletion" if run.kind == Kind.MAINTENANCE else "A run"
+    return Conflict(
+        f"{what} of this source is under way since {run.created_at:%Y-%m-%d %H:%M:%S} UTC. Wait for it, or cancel it.",
+        run_id=str(run.id),
+        started_at=run.created_at.isoformat(),
+    )
+
+
+def claim(
+    source: Source,
+    *,
+    kind: str = Kind.INGEST,
+    trigger: str = IngestionRun.Trigger.MANUAL,
+    version: KnowledgeBaseVersion | None,
+    space: EmbeddingSpace | None,
+    user: User | None = None,
+    **values: object,
+) -> IngestionRun:
+    """Open a run and with it claim the source. Raises `Conflict` naming the run that holds it.
+
+    A dead run is reaped first. Pushes claim no source. Call it outside a transaction, or lose it with that transaction.
+    """
+    token = uuid4()
+    if kind != Kind.PUSH:
+        reap_dead(source)
+        if not _open_gate(source.id, token) and (holder := open_run(source)):
+            raise _busy(holder)
+    try:
+        with transaction.atomic():
+            run = IngestionRun.objects.create(
+                organization_id=source.organization_id,
+                knowledge_base_id=source.knowledge_base_id,
+                source=source,
+                version=version,
+                space=space,
+                kind=kind,
+                trigger=trigger,
+                requested_by=user,
+                claim_token=token,
+                **values,
+            )
+    except IntegrityError as error:
+        if "run_claims_source" not in str(error):
+            raise
+        holder = open_run(source)
+        if holder is None:  # it ended between the insert and the look
+            raise Conflict("Another run of this source ended just now. Try again.") from error
+        raise _busy(holder) from error
+    renew_gate(run)
+    return run
+
+
+@contextmanager
+def writing(run: IngestionRun) -> Iterator[None]:
+    """A transaction that may write for the run: it holds the run row against being closed. Raises `ClaimLost`.
+
+    Never update the run row inside: an update after the share lock deadlocks with another writer's.
+    """
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT 1 FROM ingestion_ingestionrun WHERE id = %s AND claim_token = %s AND finished_at IS NULL FOR SHARE",
+                [run.id, run.claim_token],
+            )
+            if cursor.fetchone() is None:
+                raise ClaimLost("This run no longer holds its source.")
+        yield
+
+
+@contextmanager
+def updating(run: IngestionRun) -> Iterator[IngestionRun]:
+    """A transaction that may update the run row itself (the listing's cursor, the closing). Raises `ClaimLost`."""
+    with transaction.atomic():
+        row = IngestionRun.objects.select_for_update(no_key=True).filter(id=run.id, claim_token=run.claim_token, finished_at=None).first()
+        if row is None:
+            raise ClaimLost("This run no longer holds its source.")
+        yield row
+
+
+def check(run: IngestionRun) -> bool:
+    """Whether the run still holds its claim; a cheap look before something slow."""
+    return IngestionRun.objects.filter(id=run.id, claim_token=run.claim_token, finished_at=None).exists()
+
+
+def finish(run: IngestionRun, *, status: str, stop_reason: str, error: str = "", planned_removals: list | None = None) -> bool:
+    """Close the run and free its source; False if somebody else closed it first. Counters are the aggregates of its items."""
+    now = timezone.now()
+    changed = IngestionRun.objects.filter(id=run.id, claim_token=run.claim_token, finished_at=None).update(
+        status=status,
+        stop_reason=stop_reason,
+        error=error,
+        finished_at=now,
+        progressed_at=now,
+        lease_token=None,
+        lease_until=None,
+        counters=count_items(run),
+        planned_removals=planned_removals or [],
+    )
+    if changed:
+        transaction.on_commit(lambda: _close_gate(run))
+    return bool(changed)
+
+
+def cancel(run: IngestionRun, *, why: str = "Cancelled by a person") -> bool:
+    """End a run that somebody stops or whose source is gone; what it has published stays."""
+    return finish(run, status=Status.CANCELLED, stop_reason=IngestionRun.StopReason.CANCELLED, error=why)
+
+
+def last_progress(run: IngestionRun) -> object:
+    """When the run last committed anything."""
+    item = RunItem.objects.filter(run=run).aggregate(at=Max("changed_at"))["at"]
+    return max(filter(None, (run.progressed_at, item)))
+
+
+def reap_dead(source: Source) -> list[IngestionRun]:
+    """Close the source's runs that made no progress while workers could have advanced them, or outlived the absolute cap.
+
+    `eligible_since` is kept by the sweep: a run that waits (no worker, a pausing provider) is never dead.
+    """
+    now = timezone.now()
+    reaped = []
+    for run in IngestionRun.objects.filter(source=source, finished_at=None):
+        too_old = now - run.created_at > timedelta(hours=settings.ENV.max_run_hours)
+        idle_since = max(run.eligible_since, last_progress(run)) if run.eligible_since else None
+        idle = idle_since is not None and now - idle_since > timedelta(seconds=settings.ENV.dead_run_seconds)
+        if (too_old or idle) and finish(run, status=Status.FAILED, stop_reason="", error="Run abandoned"):
+            reaped.append(run)
+    return reaped

@@ -1,0 +1,115 @@
+"""What is cleared away behind the product: removed sources and knowledge bases, statistics, caches, old verdicts, unused files."""
+
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from ingestion import claims
+from ingestion.models import EmbeddedText, IngestionRun, ProviderCall
+from kb import blobs
+from kb.models import Document, EmbeddingSpace, File, IdempotencyKey, KnowledgeBase, Organization, Source
+from kb.stores import words
+from kb.stores.provision import build_indexes
+
+log = logging.getLogger(__name__)
+
+BATCH = 200
+TEXTS_KEPT = timedelta(days=30)
+FAILURES_KEPT = timedelta(days=90)
+CALLS_KEPT = timedelta(days=90)
+KEYS_KEPT = timedelta(hours=24)
+WHOLE_RUNS_KEPT = 5
+
+
+def housekeep() -> None:
+    """Each job by itself: one that fails is logged and comes again in a minute."""
+    jobs: tuple[Callable[[], object], ...] = (
+        clear_removed_sources,
+        clear_deleted,
+        fold_words,
+        build_vector_indexes,
+        collect_texts,
+        collect_verdicts,
+        blobs.collect,
+    )
+    for job in jobs:
+        try:
+            job()
+        except Exception:
+            log.exception("Housekeeping: %s failed and is tried again in a minute.", job.__name__)
+
+
+def clear_removed_sources() -> None:
+    """Sources that left the configuration: their runs end, their documents, chunks and files go in batches, then their rows."""
+    for source in Source.objects.filter(state=Source.State.REMOVING):
+        clear_source(source)
+
+
+def clear_source(source: Source) -> None:
+    for run in IngestionRun.objects.filter(source=source, finished_at=None):
+        claims.cancel(run, why="Its source was removed")
+    while _delete_documents(source):
+        pass
+    IngestionRun.objects.filter(source=source).delete()
+    source.delete()
+
+
+def _delete_documents(source: Source) -> int:
+    with transaction.atomic():
+        rows = list(Document.objects.select_for_update(no_key=True).filter(source=source).order_by("id").values_list("id", "file_id")[:BATCH])
+        ids = [identifier for identifier, _ in rows]
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM kb_chunk WHERE document_id = ANY(%s)", [ids])
+        Document.objects.filter(id__in=ids).delete()
+        files = [file for _, file in rows if file]
+        File.objects.filter(id__in=files).exclude(id__in=Document.objects.filter(file_id__in=files).values("file_id")).delete()
+    return len(rows)
+
+
+def clear_deleted() -> None:
+    """Knowledge bases and organizations that were deleted; they have answered 404 since."""
+    for knowledge_base in KnowledgeBase.objects.filter(state=KnowledgeBase.State.DELETING):
+        for source in Source.objects.filter(knowledge_base=knowledge_base):
+            clear_source(source)
+        words.forget(knowledge_base.id)
+        knowledge_base.delete()
+    for organization in Organization.objects.filter(state=Organization.State.DELETING):
+        KnowledgeBase.objects.filter(organization=organization).update(state=KnowledgeBase.State.DELETING)
+        if not KnowledgeBase.objects.filter(organization=organization).exists():
+            organization.delete()
+
+
+def fold_words() -> None:
+    """Fold the pending changes of word statistics, and bring scores up to a changed average length."""
+    for knowledge_base_id in words.pending():
+        words.fold_statistics(knowledge_base_id)
+        words.refresh_impacts(knowledge_base_id)
+
+
+def build_vector_indexes() -> None:
+    for space in EmbeddingSpace.objects.filter(provisioned_at__isnull=False):
+        build_indexes(space)
+
+
+def collect_texts() -> None:
+    now = timezone.now()
+    EmbeddedText.objects.filter(used_at__lt=now - TEXTS_KEPT).delete()
+    ProviderCall.objects.filter(sent_at__lt=now - CALLS_KEPT).delete()
+    IdempotencyKey.objects.filter(created_at__lt=now - KEYS_KEPT).delete()
+
+
+def collect_verdicts() -> None:
+    """The last five runs of a source keep every verdict, older ones their failures for 90 days; counts stay on the run."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM ingestion_runitem WHERE id IN (SELECT item.id FROM ingestion_runitem item JOIN ("
+            " SELECT id, finished_at, row_number() OVER (PARTITION BY source_id ORDER BY created_at DESC) AS position"
+            " FROM ingestion_ingestionrun WHERE finished_at IS NOT NULL) run ON run.id = item.run_id"
+            " WHERE run.position > %s AND (item.verdict <> 'failed' OR run.finished_at < %s) LIMIT 5000)",
+            [WHOLE_RUNS_KEPT, timezone.now() - FAILURES_KEPT],
+        )
+
+

@@ -1,0 +1,76 @@
+"""The wanted and the paid vectors, and the calls that paid them."""
+
+from django.db import models
+from django.db.models import Q
+from pgvector.django import HalfVectorField
+
+from kb.models import EmbeddingSpace
+
+
+class EmbeddedText(models.Model):
+    """One exact text in one space: work queue and cache in one row.
+
+    `vector` is null until paid; the text is dropped when it is. Rows survive reaping, cancelling and generations, and
+    are collected 30 days after their last use. Never shared between organizations.
+    """
+
+    organization = models.ForeignKey("kb.Organization", on_delete=models.CASCADE, related_name="+", db_index=False)
+    space = models.ForeignKey(EmbeddingSpace, on_delete=models.CASCADE, related_name="+", db_index=False)
+    text_hash = models.BinaryField(max_length=32, help_text="SHA-256 of the text as sent, with prefix, role and parameters.")
+    text = models.TextField(null=True)
+    tokens = models.PositiveIntegerField(default=0)
+    vector = HalfVectorField(null=True)
+    not_before = models.DateTimeField(null=True)
+    attempts = models.PositiveSmallIntegerField(default=0, help_text="Leases taken without an answer: its worker died.")
+    failures = models.PositiveSmallIntegerField(default=0, help_text="Transient answers of the provider, in a row.")
+    lease_token = models.UUIDField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    error = models.TextField(blank=True, default="")
+    used_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["organization", "space", "text_hash"], name="embedded_text_once")]
+        indexes = [
+            # The collector: rows by last use.
+            models.Index(fields=["used_at"], name="embedded_text_collect"),
+        ]
+
+
+class ProviderCall(models.Model):
+    """One request to an embedding provider, written before it is sent, so that what a kill repeats can be counted."""
+
+    organization = models.ForeignKey("kb.Organization", on_delete=models.CASCADE, related_name="+", db_index=False)
+    space = models.ForeignKey(EmbeddingSpace, on_delete=models.CASCADE, related_name="+", db_index=False)
+    run = models.ForeignKey("ingestion.IngestionRun", null=True, on_delete=models.SET_NULL, related_name="+")
+    texts = models.PositiveIntegerField()
+    tokens = models.PositiveBigIntegerField(default=0)
+    sent_at = models.DateTimeField(auto_now_add=True)
+    received_at = models.DateTimeField(null=True)
+    error = models.CharField(max_length=500, blank=True, default="")
+
+    class Meta:
+        indexes = [models.Index(fields=["organization", "space", "sent_at"], name="provider_call_account")]
+
+
+class WorkerHeartbeat(models.Model):
+    """A worker process that was alive at `seen_at`, written by a thread of its own and not asked over the broker."""
+
+    name = models.CharField(max_length=200, primary_key=True)
+    queues = models.JSONField(default=list)
+    concurrency = models.PositiveSmallIntegerField(default=1)
+    pid = models.PositiveIntegerField()
+    rss_bytes = models.BigIntegerField(default=0)
+    peak_rss_bytes = models.BigIntegerField(default=0)
+    started_at = models.DateTimeField()
+    seen_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(concurrency__gte=1), name="worker_heartbeat_concurrency")]
+
+
+class QueueBeat(models.Model):
+    """The end-to-end proof of a queue: beat sent a message, a worker of the queue wrote this row."""
+
+    queue = models.CharField(max_length=50, primary_key=True)
+    sent_at = models.DateTimeField()
+    received_at = models.DateTimeField(null=True)

@@ -1,0 +1,184 @@
+"""A run: the claim on a source, its phase, and its outcome."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from kb.models import EmbeddingSpace, KnowledgeBase, KnowledgeBaseVersion, Source, TenantRow, User
+
+
+class IngestionRun(TenantRow):
+    """One run over a source. The partial unique index on open runs *is* the claim.
+
+    ```
+    queued ──▶ running ──▶ succeeded | partial | failed | needs_confirmation
+       └──────────┴──────▶ cancelled (by a person or a lost source) | failed ("Run abandoned")
+    ```
+
+    Kinds: `ingest` claims the source; `maintenance` (purge, confirmed deletion) claims it and is hidden from history;
+    `push` (direct ingest, single documents) is claimed per document and neither waits for nor blocks the others.
+    Writers of items hold this row `FOR SHARE` and never update it: an update after the share lock deadlocks. Only
+    `ingestion.claims`, the crawl's lease and `finish` update it.
+    """
+
+    class Kind(models.TextChoices):
+        INGEST = "ingest"
+        MAINTENANCE = "maintenance"
+        PUSH = "push"
+
+    class Status(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        SUCCEEDED = "succeeded"
+        PARTIAL = "partial"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+        NEEDS_CONFIRMATION = "needs_confirmation"
+
+    class StopReason(models.TextChoices):
+        COMPLETED = "completed"
+        PAGE_LIMIT = "page_limit"
+        FETCH_LIMIT = "fetch_limit"
+        BYTE_LIMIT = "byte_limit"
+        TIME_LIMIT = "time_limit"
+        SEGMENT_LIMIT = "segment_limit"
+        BUDGET_EXHAUSTED = "budget_exhausted"
+        CANCELLED = "cancelled"
+
+    class Trigger(models.TextChoices):
+        MANUAL = "manual"
+        SCHEDULE = "schedule"
+        API = "api"
+        CHANGE = "change"
+
+    knowledge_base = models.ForeignKey(KnowledgeBase, on_delete=models.CASCADE, related_name="+")
+    source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="runs")
+    version = models.ForeignKey(KnowledgeBaseVersion, null=True, on_delete=models.CASCADE, related_name="+")
+    space = models.ForeignKey(EmbeddingSpace, null=True, on_delete=models.PROTECT, related_name="+")
+    kind = models.CharField(max_length=16, choices=Kind, default=Kind.INGEST)
+    trigger = models.CharField(max_length=16, choices=Trigger, default=Trigger.MANUAL)
+    status = models.CharField(max_length=20, choices=Status, default=Status.QUEUED)
+    stop_reason = models.CharField(max_length=20, choices=StopReason, blank=True, default="")
+    claim_token = models.UUIDField(help_text="Every writer carries it; a run that lost its claim writes nothing.")
+    requested_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    listed_at = models.DateTimeField(null=True, help_text="When the listing (or crawl) was complete.")
+    slices_worked_seconds = models.FloatField(default=0, help_text="Crawl and listing time, held against the time budget.")
+    crawl_state = models.JSONField(default=dict, help_text="Cursor of the listing; robots and sitemap state of a crawl.")
+    lease_token = models.UUIDField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(null=True)
+    progressed_at = models.DateTimeField(auto_now_add=True, help_text="Last committed progress of the run row itself.")
+    eligible_since = models.DateTimeField(null=True, help_text="Since when workers could have advanced it; null while it waits.")
+    finished_at = models.DateTimeField(null=True)
+    error = models.TextField(blank=True, default="")
+    warnings = models.JSONField(default=list)
+    counters = models.JSONField(default=dict, help_text="Aggregates of its items, written once when it closes.")
+    planned_removals = models.JSONField(default=list, help_text="Document ids that a braked deletion would remove.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["source"],
+                condition=Q(finished_at__isnull=True) & ~Q(kind="push"),
+                name="run_claims_source",
+            ),
+        ]
+        indexes = [
+            # History of a source, newest first.
+            models.Index(fields=["source", "-created_at"], name="run_history"),
+            # sweep: every open run.
+            models.Index(fields=["organization", "created_at"], condition=Q(finished_at__isnull=True), name="run_open"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.created_at:%Y-%m-%d %H:%M} {self.status}"
+
+    @property
+    def is_open(self) -> bool:
+        return self.finished_at is None
+
+
+class RunItem(models.Model):
+    """One URL or file of one run: frontier entry, work item and verdict in one row.
+
+    Stages: `found` (to be fetched) → `fetched` (to be extracted and chunked) → `extracted` (waits for vectors) →
+    `embedded` (to be published) → `done`. A verdict is set exactly when the stage becomes `done`.
+    `passages` holds spans into the stored Markdown with the hash of the text to embed: nothing half-made stands in a
+    vector or word table.
+    """
+
+    class Stage(models.TextChoices):
+        FOUND = "found"
+        FETCHED = "fetched"
+        EXTRACTED = "extracted"
+        EMBEDDED = "embedded"
+        DONE = "done"
+
+    class Verdict(models.TextChoices):
+        INGESTED = "ingested"
+        UNCHANGED = "unchanged"
+        SKIPPED = "skipped"
+        FAILED = "failed"
+        REMOVED = "removed"
+
+    organization = models.ForeignKey("kb.Organization", on_delete=models.CASCADE, related_name="+", db_index=False)
+    run = models.ForeignKey(IngestionRun, on_delete=models.CASCADE, related_name="items", db_index=False)
+    document = models.ForeignKey("kb.Document", null=True, on_delete=models.SET_NULL, related_name="+")
+    key = models.CharField(max_length=8192)
+    key_hash = models.BinaryField(max_length=16)
+    title = models.CharField(max_length=300, blank=True, default="")
+    depth = models.PositiveSmallIntegerField(default=0)
+    stage = models.CharField(max_length=16, choices=Stage, default=Stage.FOUND)
+    verdict = models.CharField(max_length=16, choices=Verdict, blank=True, default="")
+    reason = models.CharField(max_length=40, blank=True, default="", help_text="A code: no_text, encrypted, robots, superseded …")
+    error = models.TextField(blank=True, default="")
+    warnings = models.JSONField(default=list)
+    epoch = models.BigIntegerField(default=0, help_text="The document's epoch when this item was made.")
+    blob = models.ForeignKey("kb.Blob", null=True, on_delete=models.PROTECT, related_name="+")
+    markdown = models.ForeignKey("kb.Blob", null=True, on_delete=models.PROTECT, related_name="+")
+    content_hash = models.BinaryField(max_length=32, null=True)
+    extracted = models.JSONField(null=True, help_text="Title, type, language, metadata, page spans of the extraction.")
+    passages = models.JSONField(null=True, help_text="[start, end, heading path, tokens, table header], in order")
+    text_hashes = ArrayField(models.BinaryField(max_length=32), null=True, help_text="What it waits for, in the order of passages.")
+    fingerprints = models.JSONField(default=dict)
+    not_before = models.DateTimeField(null=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    lease_token = models.UUIDField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    chunks = models.PositiveIntegerField(default=0)
+    embeddings_computed = models.PositiveIntegerField(default=0)
+    embeddings_reused = models.PositiveIntegerField(default=0)
+    tokens = models.PositiveBigIntegerField(default=0)
+    size = models.PositiveBigIntegerField(default=0)
+    created_at = models.DateTimeField(auto_now_add=True)
+    changed_at = models.DateTimeField(auto_now_add=True, help_text="Last committed progress of the item.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "key_hash"], name="run_item_once"),
+            models.CheckConstraint(
+                condition=(Q(stage="done") & ~Q(verdict="")) | (~Q(stage="done") & Q(verdict="")), name="run_item_verdict_when_done"
+            ),
+        ]
+        indexes = [
+            # The next eligible rows of a run and stage. `stage` moves five times in a row's life; leases are left out.
+            models.Index(fields=["run", "stage", "id"], condition=~Q(stage="done"), name="run_item_open"),
+            # Verdicts of a run, by kind.
+            models.Index(fields=["run", "verdict", "id"], condition=Q(stage="done"), name="run_item_verdicts"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.stage} {self.verdict}"
+
+
+class ScheduleFire(models.Model):
+    """A due time of a source's schedule; unique, so that two beats cannot fire it twice."""
+
+    source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="+")
+    due_at = models.DateTimeField()
+    run = models.ForeignKey(IngestionRun, null=True, on_delete=models.SET_NULL, related_name="+")
+    outcome = models.CharField(max_length=20, blank=True, default="")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["source", "due_at"], name="schedule_fire_once")]

@@ -1,0 +1,81 @@
+"""What a run works by: the settings of the version it was started under, resolved to numbers once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+
+from ingestion.chunk.budget import resolve_budget
+from ingestion.models import IngestionRun
+from kb import schemas
+from kb.embedding import spec_of
+from kb.models import EmbeddingSpace, KnowledgeBaseVersion, Source
+from kb.providers.tokens import counter_name, token_counter_for
+from kb.schemas import fingerprints
+from kb.schemas.source import SourceSettings
+
+RESERVE_TOKENS = 32  # of the model's window, for the line of title and headings
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Settings of one source under one version, ready for the stages."""
+
+    settings: SourceSettings
+    language: str
+    extract: Mapping[str, Any]
+    chunk: Mapping[str, Any]
+    fingerprints: Mapping[str, str]
+    warnings: tuple[str, ...]
+
+
+def plan_for(run: IngestionRun) -> Plan:
+    """The plan of a run. Settings of internal sources are the defaults."""
+    return _plan(run.version_id, run.source_id, run.space_id, run.organization_id)
+
+
+@lru_cache(maxsize=256)
+def _plan(version_id: UUID, source_id: UUID, space_id: int, organization_id: UUID) -> Plan:
+    # Versions and spaces never change, so a plan may be kept for as long as the process lives.
+    document = schemas.load_stored(KnowledgeBaseVersion.objects.get(id=version_id).document)
+    source = Source.objects.get(id=source_id)
+    entry = next((entry for entry in document.sources if UUID(entry.id) == source.id), None)
+    limits = entry.settings if entry else SourceSettings()
+    space = EmbeddingSpace.objects.select_related("embedding_model").get(id=space_id)
+    spec = spec_of(space.embedding_model, organization_id=organization_id)
+    chunking = document.chunking
+    tokenizer = counter_name(spec) if chunking.tokenizer == "model" else chunking.tokenizer
+    counter = token_counter_for(tokenizer)
+    budget = resolve_budget(
+        target=chunking.target_tokens,
+        overlap=chunking.overlap,
+        max_input_tokens=spec.max_input_tokens,
+        special_tokens=counter.special,
+        prefix_tokens=counter.count(spec.document_prefix) if spec.document_prefix else 0,
+        reserve=RESERVE_TOKENS,
+    )
+    cut = {
+        "strategy": chunking.strategy,
+        "target_tokens": budget.target_tokens,
+        "overlap_tokens": budget.overlap_tokens,
+        "min_chars": chunking.min_chars,
+    }
+    chunk = {"settings": cut, "tokenizer": tokenizer, "reserve": RESERVE_TOKENS}
+    extract = {"max_chars": limits.max_content_length, "max_memory_mb": settings.ENV.extract_memory_mb}
+    return Plan(
+        settings=limits,
+        language=document.language,
+        extract=extract,
+        chunk=chunk,
+        fingerprints={
+            "extract": fingerprints.extract_fingerprint(limits),
+            "chunk": fingerprints.chunk_fingerprint(**cut, tokenizer=chunking.tokenizer if chunking.tokenizer != "model" else spec.model),
+            "context": fingerprints.context_fingerprint(
+                language=document.language, document_prefix=spec.document_prefix, reserve_tokens=RESERVE_TOKENS
+            ),
+        },
+        warnings=(budget.warning,) if budget.warning else (),
+    )

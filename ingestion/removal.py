@@ -1,0 +1,38 @@
+"""Taking documents out of what answers."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.utils import timezone
+
+from ingestion import claims
+from ingestion.models import IngestionRun, RunItem
+from kb.models import Document
+
+
+def remove_documents(run: IngestionRun, ids: Sequence[UUID]) -> None:
+    """Take documents out of what answers: chunks first (vectors and words go with them), then the row says so, in one transaction."""
+    with claims.writing(run):
+        rows = Document.objects.select_for_update(no_key=True).filter(id__in=ids, source_id=run.source_id, tombstoned_at=None).order_by("id")
+        items = []
+        for document in rows:
+            document.chunks.all().delete()
+            Document.objects.filter(id=document.id).update(
+                tombstoned_at=timezone.now(), content_hash=None, chunk_count=0, generation=document.generation + 1, epoch=document.epoch + 1
+            )
+            items.append(
+                RunItem(
+                    organization_id=run.organization_id,
+                    run=run,
+                    document=document,
+                    key=document.key,
+                    key_hash=bytes(document.key_hash),
+                    title=document.title,
+                    stage=RunItem.Stage.DONE,
+                    verdict=RunItem.Verdict.REMOVED,
+                    reason="missed",
+                )
+            )
+        RunItem.objects.bulk_create(
+            items, update_conflicts=True, unique_fields=["run", "key_hash"], update_fields=["verdict", "reason"]
+        )

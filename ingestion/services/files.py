@@ -1,0 +1,156 @@
+"""Files of upload sources: kept, read once when they come, replaced by name, deleted at once."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import IO
+
+from django.core.files.uploadedfile import UploadedFile
+from django.db import transaction
+from django.db.models import F, Sum
+from django.utils import timezone
+
+from config.errors import Conflict, ExtractionError, LecternError
+from ingestion.children import sandbox
+from ingestion.extract.extraction import PROBE_CHARS, PROBE_SECONDS
+from kb import blobs, schemas
+from kb.models import Blob, Document, File, KnowledgeBase, Source, User, file_key, key_hash
+from kb.schemas.source import Upload
+
+
+class IndexState(StrEnum):
+    NOT_INDEXED = "not_indexed"
+    INDEXED = "indexed"
+    CHANGED = "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    file_name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What became of a batch; one bad file does not refuse the others."""
+
+    documents: list[Document]
+    rejected: list[Rejected]
+
+
+def index_state(document: Document) -> IndexState:
+    """How what answers stands to what is stored."""
+    if document.content_hash is None or document.tombstoned_at is not None:
+        return IndexState.NOT_INDEXED
+    same = document.file is not None and bytes(document.content_hash) == bytes(document.file.sha256)
+    return IndexState.INDEXED if same else IndexState.CHANGED
+
+
+def upload_limits(source: Source) -> Upload:
+    """The `upload` block of the current version."""
+    document = schemas.load_stored(KnowledgeBase.objects.select_related("current").get(id=source.knowledge_base_id).current.document)
+    return next((entry.upload for entry in document.sources if entry.id.replace("-", "") == source.id.hex), None) or Upload()
+
+
+def require_upload_source(source: Source) -> None:
+    if source.kind != Source.Kind.UPLOAD:
+        raise Conflict(f"The source '{source.name}' is of kind {source.kind}; only an upload source takes files.")
+
+
+def store_files(source: Source, files: list[UploadedFile], *, user: User | None = None) -> Stored:
+    """Store each file that can be read, under the source's limits; the others come back with their reason."""
+    require_upload_source(source)
+    limits = upload_limits(source)
+    documents, rejected = [], []
+    for file in files:
+        try:
+            documents.append(store_file(source, file, limits=limits, user=user))
+        except LecternError as error:
+            rejected.append(Rejected(file.name or "file", error.message))
+    return Stored(documents, rejected)
+
+
+def store_file(source: Source, file: UploadedFile, *, limits: Upload, user: User | None = None) -> Document:
+    """Store one file; a file of the same name is replaced. Raises `LecternError` with the reason for a refusal."""
+    name = (file.name or "file")[:255]
+    if not file.size:
+        raise ExtractionError(f"{name} is empty. Upload a file with text.", reason="empty", retires=True)
+    if file.size > limits.max_file_bytes:
+        raise ExtractionError(
+            f"{name} has {file.size:,} bytes, more than upload.max_file_bytes ({limits.max_file_bytes:,}). Split it, or raise the limit.",
+            reason="too_large",
+            retires=True,
+        )
+    key = file_key(name)
+    _check_room(source, key, file.size, limits)  # before any byte is stored
+    blob = blobs.store_stream(source.organization_id, file)
+    media_type = probe(blob, name, file.content_type)
+    with transaction.atomic():
+        # One file at a time per source, against a fresh count: two uploads cannot fill the same headroom.
+        Source.objects.select_for_update(no_key=True).get(id=source.id)
+        _check_room(source, key, file.size, limits)
+        return _attach(source, key, name, blob, media_type, user)
+
+
+def probe(blob: Blob, name: str, declared_type: str | None) -> str:
+    """Read the first characters as a run would, so that what cannot be read is refused now and not skipped later; returns the type."""
+    with blobs.local_path(blob) as path:
+        limits = {"stop_after_chars": PROBE_CHARS, "max_seconds": PROBE_SECONDS}
+        result = sandbox().run(
+            {"op": "extract", "path": str(path), "name": name, "declared_type": declared_type, "limits": limits, "chunk": None}
+        )
+    return result["extracted"]["media_type"]
+
+
+def _check_room(source: Source, key: str, size: int, limits: Upload) -> None:
+    others = Document.objects.filter(source=source, file__isnull=False).exclude(key_hash=key_hash(key))
+    replaces = Document.objects.filter(source=source, key_hash=key_hash(key), file__isnull=False).exists()
+    if not replaces and others.count() >= limits.max_files:
+        raise Conflict(f"The source already holds upload.max_files ({limits.max_files}). Delete files, or raise the limit.")
+    total = (others.aggregate(total=Sum("file__size"))["total"] or 0) + size
+    if total > limits.max_total_bytes:
+        raise Conflict(
+            f"With this file the source would hold {total:,} bytes, more than upload.max_total_bytes ({limits.max_total_bytes:,})."
+            " Delete files, or raise the limit."
+        )
+
+
+def _attach(source: Source, key: str, name: str, blob: Blob, media_type: str, user: User | None) -> Document:
+    file = File.objects.create(
+        organization_id=source.organization_id,
+        blob=blob,
+        name=name,
+        media_type=media_type,
+        size=blob.size,
+        sha256=bytes(blob.sha256),
+        created_by=user,
+    )
+    document, made = Document.objects.select_for_update(no_key=True).get_or_create(
+        source=source,
+        key_hash=key_hash(key),
+        defaults={
+            "organization_id": source.organization_id,
+            "knowledge_base_id": source.knowledge_base_id,
+            "key": name,
+            "title": name.rsplit(".", 1)[0][:300] or name,
+            "media_type": media_type,
+            "file": file,
+        },
+    )
+    if not made:
+        previous = document.file
+        # The name and bytes change; the version that was ingested goes on answering until the next run.
+        Document.objects.filter(id=document.id).update(
+            file=file, key=name, media_type=media_type, tombstoned_at=None, missed_runs=0, epoch=F("epoch") + 1
+        )
+        document.refresh_from_db()
+        if previous is not None and not previous.documents.exists():
+            previous.delete()
+    Source.objects.filter(id=source.id).update(dirty_at=timezone.now())
+    return document
+
+
+def open_file(document: Document) -> IO[bytes]:
+    """The stored bytes of a document's file."""
+    from io import BytesIO
+
+    return BytesIO(blobs.read_bytes(document.file.blob))

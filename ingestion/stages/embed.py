@@ -1,0 +1,207 @@
+"""The embed stage: wanted texts → vectors, in batches across the documents of a run, each batch paid once and committed at once."""
+
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils import timezone
+from pgvector import HalfVector
+
+from config.errors import LecternError, PermanentProviderError, TransientProviderError
+from ingestion import claims, limiter, wakes
+from ingestion.models import EmbeddedText, IngestionRun, ProviderCall, RunItem
+from ingestion.stages.items import Outcome, close
+from ingestion.stages.slices import Slice
+from kb.embedding import provider_of
+from kb.providers import ModelSpec, Role, embed, make_batches
+from kb.providers.base import EmbeddingProvider
+
+log = logging.getLogger(__name__)
+Stage, Verdict = RunItem.Stage, RunItem.Verdict
+
+POOL = 256  # texts leased at a time: enough to sort by length
+WINDOW = 256  # items looked at for wanted texts
+MAX_ATTEMPTS = 3
+MAX_FAILURES = 8
+
+_WINDOW = "SELECT id FROM ingestion_runitem WHERE run_id = %(run)s AND stage = 'extracted' AND id > %(after)s ORDER BY id LIMIT %(window)s"
+_TAKE = f"""
+    UPDATE ingestion_embeddedtext text
+       SET lease_token = %(token)s, lease_until = now() + %(lease)s, attempts = text.attempts + 1
+      FROM (SELECT wanted.id FROM ingestion_embeddedtext wanted
+             WHERE wanted.organization_id = %(organization)s AND wanted.space_id = %(space)s AND wanted.vector IS NULL AND wanted.error = ''
+               AND (wanted.not_before IS NULL OR wanted.not_before <= now())
+               AND (wanted.lease_until IS NULL OR wanted.lease_until < now())
+               AND wanted.text_hash IN (SELECT unnest(text_hashes) FROM ingestion_runitem WHERE id IN ({_WINDOW}))
+             ORDER BY wanted.id LIMIT %(limit)s FOR UPDATE SKIP LOCKED) free
+     WHERE text.id = free.id
+ RETURNING text.id, text.text, text.tokens, text.attempts
+"""  # noqa: S608
+# An item moves on when all its texts have vectors, and fails with the first of its texts that cannot have one.
+_PROMOTE = f"""
+    UPDATE ingestion_runitem item SET stage = 'embedded', changed_at = now(), lease_token = NULL, lease_until = NULL, attempts = 0
+     WHERE item.id IN ({_WINDOW})
+       AND NOT EXISTS (SELECT 1 FROM unnest(item.text_hashes) AS wanted (hash)
+                         LEFT JOIN ingestion_embeddedtext text
+                           ON text.organization_id = %(organization)s AND text.space_id = %(space)s AND text.text_hash = wanted.hash
+                        WHERE text.vector IS NULL)
+"""  # noqa: S608
+_DOOMED = f"""
+    SELECT DISTINCT ON (item.id) item.id, text.error FROM ingestion_runitem item, unnest(item.text_hashes) AS wanted (hash), ingestion_embeddedtext text
+     WHERE item.id IN ({_WINDOW}) AND text.organization_id = %(organization)s AND text.space_id = %(space)s
+       AND text.text_hash = wanted.hash AND text.error <> ''
+"""  # noqa: S608
+_FORGOTTEN = f"""
+    UPDATE ingestion_runitem item SET stage = 'fetched', changed_at = now()
+     WHERE item.id IN ({_WINDOW})
+       AND EXISTS (SELECT 1 FROM unnest(item.text_hashes) AS wanted (hash)
+                    WHERE NOT EXISTS (SELECT 1 FROM ingestion_embeddedtext text WHERE text.organization_id = %(organization)s
+                                         AND text.space_id = %(space)s AND text.text_hash = wanted.hash))
+"""  # noqa: S608
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    id: int
+    text: str
+    tokens: int
+    attempts: int
+
+
+def work(run: IngestionRun, part: Slice) -> None:
+    """Embed what the run's items wait for until the slice ends."""
+    try:
+        spec, provider = provider_of(run.space.embedding_model, organization_id=run.organization_id, threads=settings.ENV.embed_threads or None)
+    except LecternError as error:
+        _refuse_all(run, error)
+        return
+    after = 0
+    settle(run, after)
+    while not part.is_over and not limiter.is_paused(spec):
+        token = uuid4()
+        pool = _take(run, token, after)
+        if not pool:
+            after = _next_window(run, after)
+            if after is None:
+                return
+            settle(run, after)
+            continue
+        try:
+            for batch in make_batches([wanted.tokens for wanted in pool], provider.limits):
+                if part.is_over or not claims.check(run):
+                    return
+                if not _embed_batch(run, spec, provider, [pool[index] for index in batch], token):
+                    return
+                settle(run, after)
+                part.beat()
+        finally:
+            _give_back(token)
+
+
+def _take(run: IngestionRun, token: UUID, after: int) -> list[Wanted]:
+    with claims.writing(run), connection.cursor() as cursor:
+        lease = timedelta(seconds=settings.ENV.lease_seconds)
+        cursor.execute(_TAKE, {**_scope(run, after), "token": token, "lease": lease, "limit": POOL})
+        taken = [Wanted(*row) for row in cursor.fetchall()]
+        dead = [wanted.id for wanted in taken if wanted.attempts > MAX_ATTEMPTS]
+        EmbeddedText.objects.filter(id__in=dead).update(error=f"Its worker died {MAX_ATTEMPTS} times.", lease_token=None, lease_until=None)
+    return [wanted for wanted in taken if wanted.attempts <= MAX_ATTEMPTS]
+
+
+def _scope(run: IngestionRun, after: int) -> dict[str, object]:
+    return {"run": run.id, "organization": run.organization_id, "space": run.space_id, "after": after, "window": WINDOW}
+
+
+def _next_window(run: IngestionRun, after: int) -> int | None:
+    """The last item of this window if there are items behind it, so that busy texts at the front do not stop the rest."""
+    ids = list(RunItem.objects.filter(run=run, stage=Stage.EXTRACTED, id__gt=after).order_by("id").values_list("id", flat=True)[: WINDOW + 1])
+    return ids[WINDOW - 1] if len(ids) > WINDOW else None
+
+
+def _embed_batch(run: IngestionRun, spec: ModelSpec, provider: EmbeddingProvider, batch: list[Wanted], token: UUID) -> bool:
+    """Pay for one batch and commit it. False when the provider wants a pause."""
+    call = ProviderCall.objects.create(organization_id=run.organization_id, space_id=run.space_id, run=run, texts=len(batch))
+    try:
+        answer = embed(provider, spec, [wanted.text for wanted in batch], Role.DOCUMENT)
+    except TransientProviderError as error:
+        _record(call, error)
+        _back_off(batch, spec, error)
+        return False
+    except PermanentProviderError as error:
+        _record(call, error)
+        if len(batch) > 1 and error.extra.get("scope") == "input":
+            # One text of the batch is at fault; alone it is found, and the others are saved.
+            return all(_embed_batch(run, spec, provider, [wanted], token) for wanted in batch)
+        if error.extra.get("scope") != "input":
+            _refuse_all(run, error)  # the key, the model or the settings: no text would fare better
+            return False
+        EmbeddedText.objects.filter(id=batch[0].id, vector=None).update(error=error.message[:2000], lease_token=None, lease_until=None)
+        return True
+    with transaction.atomic():
+        # Paid is paid: also a run that was closed meanwhile leaves its vectors to whoever wants the text next.
+        _fill(batch, answer.vectors)
+        ProviderCall.objects.filter(id=call.id).update(received_at=timezone.now(), tokens=answer.tokens)
+    return True
+
+
+def _refuse_all(run: IngestionRun, error: LecternError) -> None:
+    """Fail every item that waits for this provider. The texts stay wanted, without an error of their own."""
+    with claims.writing(run):
+        for item in RunItem.objects.select_for_update(no_key=True).filter(run=run, stage=Stage.EXTRACTED).order_by("id"):
+            close(item, Outcome(Verdict.FAILED, "embedding_failed", error.message))
+
+
+def _fill(batch: list[Wanted], vectors) -> None:
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "UPDATE ingestion_embeddedtext SET vector = %s, text = NULL, lease_token = NULL, lease_until = NULL, attempts = 0, failures = 0,"
+            " used_at = now() WHERE id = %s AND vector IS NULL",
+            [(HalfVector(vector), wanted.id) for wanted, vector in sorted(zip(batch, vectors, strict=True), key=lambda pair: pair[0].id)],
+        )
+
+
+def _record(call: ProviderCall, error: LecternError) -> None:
+    ProviderCall.objects.filter(id=call.id).update(received_at=timezone.now(), error=error.message[:500])
+
+
+def _back_off(batch: list[Wanted], spec: ModelSpec, error: TransientProviderError) -> None:
+    """Wait as long as the provider asks, else longer each time; after many times in a row the texts fail with its words."""
+    for row in EmbeddedText.objects.filter(id__in=[wanted.id for wanted in batch], vector=None):
+        row.failures += 1
+        row.attempts = max(0, row.attempts - 1)
+        seconds = error.retry_after or min(60.0, 0.5 * 2**row.failures)
+        row.not_before = timezone.now() + timedelta(seconds=seconds)
+        row.lease_token = row.lease_until = None
+        if row.failures >= MAX_FAILURES:
+            row.error = error.message[:2000]
+        row.save(update_fields=["failures", "attempts", "not_before", "lease_token", "lease_until", "error"])
+    limiter.pause(spec, error.retry_after or 1.0)
+
+
+def _give_back(token: UUID) -> None:
+    """Free what the slice leased and did not get to; not a death, so not an attempt."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE ingestion_embeddedtext SET lease_token = NULL, lease_until = NULL, attempts = greatest(attempts - 1, 0)"
+            " WHERE lease_token = %s AND vector IS NULL",
+            [token],
+        )
+
+
+def settle(run: IngestionRun, after: int) -> None:
+    """Move on the items whose vectors are all there, fail those with a text that cannot be embedded, and send back those whose texts
+    were collected while they waited."""
+    scope = _scope(run, after)
+    with claims.writing(run), connection.cursor() as cursor:
+        cursor.execute(_PROMOTE, scope)
+        moved = cursor.rowcount
+        cursor.execute(_DOOMED, scope)
+        doomed = dict(cursor.fetchall())
+        for item in RunItem.objects.select_for_update(no_key=True).filter(id__in=doomed, stage=Stage.EXTRACTED).order_by("id"):
+            close(item, Outcome(Verdict.FAILED, "embedding_failed", doomed[item.id]))
+        cursor.execute(_FORGOTTEN, scope)
+    if moved:
+        wakes.wake(run.id, "publish", rows=moved, interactive=run.kind == IngestionRun.Kind.PUSH)

@@ -1,0 +1,128 @@
+"""The finish stage: what the run means for documents that it did not see, and its outcome. Repeated by the sweep until it is done."""
+
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.db.models import Count, Q
+from django.utils import timezone
+
+from ingestion import claims
+from ingestion.models import IngestionRun, RunItem
+from ingestion.plan import plan_for
+from ingestion.removal import remove_documents
+from ingestion.reconcile import Action, Coverage, Known, Reconciliation, Seen, Settings, reconcile
+from ingestion.services.runs import start_run
+from ingestion.stages.items import has_open
+from ingestion.stages.slices import Slice
+from kb.models import Document, Source
+
+Status, StopReason, Verdict = IngestionRun.Status, IngestionRun.StopReason, RunItem.Verdict
+REMOVAL_BATCH = 100
+# Reasons of a failure that say nothing about whether the document exists.
+INCONCLUSIVE = ("time_limit", "memory_limit", "crashed", "internal", "embedding_failed", "worker_died", "quarantined", "unreachable")
+
+
+def work(run: IngestionRun, part: Slice) -> None:
+    """Conclude and close the run, once no item is open. Exactly once: the closing is one conditional update."""
+    if not _take_lease(run):
+        return
+    decided = _reconcile(run) if run.kind == IngestionRun.Kind.INGEST else None
+    if decided is not None:
+        _apply(run, decided, part)
+    totals = RunItem.objects.filter(run=run).aggregate(
+        failed=Count("id", filter=Q(verdict=Verdict.FAILED)),
+        usable=Count("id", filter=Q(verdict__in=(Verdict.INGESTED, Verdict.UNCHANGED))),
+        limited=Count("id", filter=Q(reason="segment_limit")),
+        skipped=Count("id", filter=Q(verdict=Verdict.SKIPPED)),
+    )
+    stop_reason = StopReason.SEGMENT_LIMIT if totals["limited"] else run.stop_reason or StopReason.COMPLETED
+    status = _status(run, totals, braked=bool(decided and decided.braked))
+    error = "" if status != Status.FAILED else _first_error(run)
+    plan = [str(identifier) for identifier in decided.removals] if decided and decided.braked else []
+    if claims.finish(run, status=status, stop_reason=stop_reason, error=error, planned_removals=plan):
+        _run_again(run)
+
+
+def _take_lease(run: IngestionRun) -> bool:
+    with claims.updating(run) as row:
+        if row.listed_at is None or has_open(row) or (row.lease_until and row.lease_until > timezone.now()):
+            return False
+        row.lease_token = uuid4()
+        row.lease_until = timezone.now() + timedelta(seconds=settings.ENV.lease_seconds)
+        row.save(update_fields=["lease_token", "lease_until"])
+        run.stop_reason, run.listed_at = row.stop_reason, row.listed_at
+    return True
+
+
+def _status(run: IngestionRun, totals: dict[str, int], *, braked: bool) -> str:
+    if braked:
+        return Status.NEEDS_CONFIRMATION
+    if not totals["failed"]:
+        return Status.SUCCEEDED
+    return Status.PARTIAL if totals["usable"] or totals["skipped"] else Status.FAILED
+
+
+def _first_error(run: IngestionRun) -> str:
+    return RunItem.objects.filter(run=run, verdict=Verdict.FAILED).order_by("id").values_list("error", flat=True).first() or ""
+
+
+def _reconcile(run: IngestionRun) -> Reconciliation:
+    """Compare the source's documents with what this run saw of them."""
+    seen = {
+        document_id: _seen(verdict, reason)
+        for document_id, verdict, reason in RunItem.objects.filter(run=run, document__isnull=False).values_list("document_id", "verdict", "reason")
+    }
+    rows = Document.objects.filter(source=run.source, created_at__lte=run.listed_at).values_list("id", "missed_runs", "tombstoned_at")
+    documents = [
+        Known(identifier, missed, tombstoned is not None, seen.get(identifier, Seen.ABSENT)) for identifier, missed, tombstoned in rows.iterator()
+    ]
+    plan = plan_for(run)
+    found = list(seen.values())
+    return reconcile(
+        documents,
+        coverage=Coverage(
+            completed=run.stop_reason == StopReason.COMPLETED,
+            # An empty upload source is known to be empty: the list is ours.
+            usable=found.count(Seen.PRESENT) + (run.source.kind == Source.Kind.UPLOAD),
+            definitive=found.count(Seen.GONE),
+        ),
+        settings=Settings(plan.settings.tombstone_after_missed_runs, plan.settings.max_deletion_share),
+    )
+
+
+def _seen(verdict: str, reason: str) -> Seen:
+    if verdict in (Verdict.INGESTED, Verdict.UNCHANGED):
+        return Seen.PRESENT
+    if verdict == Verdict.REMOVED or reason == "gone":
+        return Seen.GONE
+    return Seen.UNKNOWN if verdict == Verdict.FAILED and reason in INCONCLUSIVE else Seen.PRESENT
+
+
+def _apply(run: IngestionRun, decided: Reconciliation, part: Slice) -> None:
+    by_action: dict[Action, list[UUID]] = {action: [] for action in Action}
+    for decision in decided.decisions:
+        by_action[decision.action].append(decision.document)
+    for action, value in ((Action.RESET, 0), (Action.MISS, None)):
+        ids = by_action[action]
+        for start in range(0, len(ids), 1000):
+            with claims.writing(run):
+                for document in Document.objects.select_for_update(no_key=True).filter(id__in=ids[start : start + 1000]).order_by("id"):
+                    # A repeated finish must not count a miss twice: the row remembers the run that looked.
+                    if action == Action.MISS and document.last_run_id == run.id:
+                        continue
+                    document.missed_runs = document.missed_runs + 1 if value is None else value
+                    document.last_run_id = run.id
+                    document.save(update_fields=["missed_runs", "last_run_id"])
+    removals = by_action[Action.REMOVE]
+    for start in range(0, len(removals), REMOVAL_BATCH):
+        remove_documents(run, removals[start : start + REMOVAL_BATCH])
+        part.beat()
+
+
+def _run_again(run: IngestionRun) -> None:
+    """A file that came while the run was under way is in no list yet: another run follows."""
+    source = Source.objects.filter(id=run.source_id, state=Source.State.ACTIVE, dirty_at__gt=run.listed_at).first()
+    if source is None or run.kind != IngestionRun.Kind.INGEST:
+        return
+    start_run(source, trigger=IngestionRun.Trigger.CHANGE)

@@ -1,0 +1,113 @@
+"""Taking items of a run: short leases, no open transactions, and an end for those that kill their workers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from ingestion import claims
+from ingestion.models import IngestionRun, RunItem
+from kb.models import Document
+
+Stage, Verdict = RunItem.Stage, RunItem.Verdict
+MAX_ATTEMPTS = 3
+
+_TAKE = """
+    UPDATE ingestion_runitem item
+       SET lease_token = %(token)s, lease_until = now() + %(lease)s, attempts = item.attempts + 1
+      FROM (SELECT id FROM ingestion_runitem
+             WHERE run_id = %(run)s AND stage = %(stage)s
+               AND (not_before IS NULL OR not_before <= now())
+               AND (lease_until IS NULL OR lease_until < now())
+             ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED) free
+     WHERE item.id = free.id
+ RETURNING item.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an item ended."""
+
+    verdict: str
+    reason: str = ""
+    error: str = ""
+
+
+def take(run: IngestionRun, stage: str, *, limit: int) -> list[RunItem]:
+    """Lease the next free items of a stage, in the order they were found.
+
+    An item that was taken three times without a commit killed its worker each time: it is failed here, and its bytes
+    are remembered so that the next run does not try them again.
+    """
+    token = uuid4()
+    with claims.writing(run), connection.cursor() as cursor:
+        lease = timedelta(seconds=settings.ENV.lease_seconds)
+        cursor.execute(_TAKE, {"token": token, "lease": lease, "run": run.id, "stage": stage, "limit": limit})
+        taken = [row[0] for row in cursor.fetchall()]
+    items = list(RunItem.objects.filter(id__in=taken).select_related("blob", "markdown", "document").order_by("id"))
+    for item in [item for item in items if item.attempts > MAX_ATTEMPTS]:
+        with claims.writing(run):
+            if owned(item):
+                close(item, Outcome(Verdict.FAILED, "worker_died", f"Its worker died {MAX_ATTEMPTS} times. Change the file, or look at it."))
+                if item.document_id and item.content_hash:
+                    Document.objects.filter(id=item.document_id).update(quarantined_hash=item.content_hash)
+    return [item for item in items if item.attempts <= MAX_ATTEMPTS]
+
+
+def owned(item: RunItem) -> bool:
+    """Lock the item if its lease is still ours; inside `claims.writing`."""
+    return RunItem.objects.select_for_update(no_key=True).filter(id=item.id, lease_token=item.lease_token, stage=item.stage).exists()
+
+
+def advance(item: RunItem, stage: str, **values: object) -> None:
+    """Move the item on and free its lease; inside `claims.writing`, after `owned`."""
+    RunItem.objects.filter(id=item.id).update(
+        stage=stage, lease_token=None, lease_until=None, attempts=0, not_before=None, changed_at=timezone.now(), **values
+    )
+
+
+def close(item: RunItem, outcome: Outcome, **values: object) -> None:
+    """Give the item its verdict; what only the work needed is dropped."""
+    advance(
+        item,
+        Stage.DONE,
+        verdict=outcome.verdict,
+        reason=outcome.reason,
+        error=outcome.error[:2000],
+        passages=None,
+        text_hashes=None,
+        extracted=None,
+        **values,
+    )
+
+
+def postpone(item: RunItem, seconds: float, error: str) -> None:
+    """Give the item back after a passing fault; that was no death of a worker, so it does not count as an attempt."""
+    RunItem.objects.filter(id=item.id, lease_token=item.lease_token).update(
+        lease_token=None,
+        lease_until=None,
+        attempts=max(0, item.attempts - 1),
+        not_before=timezone.now() + timedelta(seconds=seconds),
+        error=error[:2000],
+    )
+
+
+def open_stages(run_id: UUID) -> dict[str, int]:
+    """How many items of a run stand in each open stage and could be taken now."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT stage, count(*) FROM ingestion_runitem WHERE run_id = %s AND stage <> 'done'"
+            " AND (not_before IS NULL OR not_before <= now()) AND (lease_until IS NULL OR lease_until < now()) GROUP BY stage",
+            [run_id],
+        )
+        return dict(cursor.fetchall())
+
+
+def has_open(run: IngestionRun, stages: Sequence[str] = ()) -> bool:
+    rows = RunItem.objects.filter(run=run).exclude(stage=Stage.DONE)
+    return (rows.filter(stage__in=stages) if stages else rows).exists()

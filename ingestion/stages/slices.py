@@ -1,0 +1,79 @@
+"""One slice of a run's stage: about twenty seconds of work behind one message."""
+
+import logging
+import time
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from django.conf import settings
+
+from config.registry import Registry
+from ingestion import claims, wakes
+from ingestion.models import IngestionRun, RunItem
+from ingestion.stages.items import open_stages
+
+log = logging.getLogger(__name__)
+
+# The stage of work that waits in each stage of an item.
+NEXT = {
+    RunItem.Stage.FOUND: "crawl",
+    RunItem.Stage.FETCHED: "extract",
+    RunItem.Stage.EXTRACTED: "embed",
+    RunItem.Stage.EMBEDDED: "publish",
+}
+
+
+@dataclass(slots=True)
+class Slice:
+    """The time that a message may work, and the heartbeat of what it holds."""
+
+    stage: str
+    token: str
+    run: IngestionRun
+    until: float = field(default_factory=lambda: time.monotonic() + settings.ENV.slice_seconds)
+    _beat: float = 0.0
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() >= self.until
+
+    def beat(self) -> None:
+        """Renew what the slice holds in Redis; cheap, at most once in a quarter of a lease."""
+        if time.monotonic() - self._beat > settings.ENV.lease_seconds / 4:
+            self._beat = time.monotonic()
+            wakes.hold(self.stage, self.token)
+            claims.renew_gate(self.run)
+
+
+def work(stage: str, run_id: UUID, token: str) -> None:
+    """Work one slice, then wake what it made possible. A run that is closed or unknown needs nothing."""
+    run = IngestionRun.objects.select_related("source", "version", "space", "space__embedding_model").filter(id=run_id).first()
+    if run is None or not run.is_open:
+        wakes.release(stage, token)
+        return
+    part = Slice(stage, token, run)
+    part.beat()
+    try:
+        Registry("stage", settings.STAGES).load(stage)(run, part)
+    except claims.ClaimLost:
+        log.info("Run %s no longer holds its source; the slice of %s ends.", run.id, stage)
+    finally:
+        wakes.release(stage, token)
+    follow_up(run)
+
+
+def follow_up(run: IngestionRun, shares: dict[str, int] | None = None) -> None:
+    """Wake the stages in which the run has something to do."""
+    fresh = IngestionRun.objects.filter(id=run.id, finished_at=None).first()
+    if fresh is None:
+        return
+    interactive = fresh.kind == IngestionRun.Kind.PUSH
+    waiting = open_stages(fresh.id)
+    for item_stage, rows in waiting.items():
+        stage = NEXT[item_stage]
+        if stage != "crawl":
+            wakes.wake(fresh.id, stage, rows=rows, share=(shares or {}).get(stage, 2), interactive=interactive)
+    if fresh.listed_at is None:
+        wakes.wake(fresh.id, "crawl", interactive=interactive)
+    elif not waiting and not RunItem.objects.filter(run=fresh).exclude(stage=RunItem.Stage.DONE).exists():
+        wakes.wake(fresh.id, "finish", interactive=interactive)

@@ -1,0 +1,77 @@
+"""The sweep: makes lost messages harmless. It looks at rows alone, so a flushed Redis or a dead fleet needs no other repair."""
+
+import logging
+from collections import defaultdict
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+from redis.exceptions import RedisError
+
+from ingestion import claims, fleet, wakes
+from ingestion.models import IngestionRun, RunItem
+from ingestion.services.runs import settle_closed_run
+from ingestion.stages.items import open_stages
+from ingestion.stages.slices import NEXT, follow_up
+from kb.models import EmbeddingSpace, Source
+from kb.stores.provision import provision_space
+
+log = logging.getLogger(__name__)
+
+
+def sweep() -> None:
+    """Wake every open run that could be worked, mark whether it could, reap the dead, and settle items of closed runs."""
+    runs = list(IngestionRun.objects.filter(finished_at=None).select_related("source").order_by("created_at"))
+    slots = fleet.slots()
+    shares = _shares(runs, slots)
+    for run in runs:
+        try:
+            follow_up(run, shares.get(run.id))
+            _note_eligibility(run, slots)
+        except RedisError as error:
+            log.warning("The sweep could not reach the message broker: %s", error)
+            return
+    for source in Source.objects.filter(id__in={run.source_id for run in runs}):
+        for reaped in claims.reap_dead(source):
+            log.warning("Run %s of %s was abandoned.", reaped.id, source)
+    settle_closed()
+    provision_spaces()
+
+
+def _shares(runs: list[IngestionRun], slots: dict[str, int]) -> dict[UUID, dict[str, int]]:
+    """Run to stage to how many messages it may have under way."""
+    contenders: dict[str, dict[UUID, list[UUID]]] = defaultdict(lambda: defaultdict(list))
+    for run in runs:
+        for item_stage in open_stages(run.id):
+            contenders[NEXT[item_stage]][run.organization_id].append(run.id)
+    shares: dict[UUID, dict[str, int]] = defaultdict(dict)
+    for stage, organizations in contenders.items():
+        available = slots.get(wakes.ROUTES[stage].queue, 0)
+        for run_id, share in wakes.fair_shares(available, organizations).items():
+            shares[run_id][stage] = share
+    return shares
+
+
+def _note_eligibility(run: IngestionRun, slots: dict[str, int]) -> None:
+    """A run is eligible while workers serve the queues of its stages and none of its messages merely waits in line."""
+    waiting = open_stages(run.id)
+    stages = {NEXT[item_stage] for item_stage in waiting} or {"crawl" if run.listed_at is None else "finish"}
+    held_back = not waiting and RunItem.objects.filter(run=run).exclude(stage=RunItem.Stage.DONE).exists()
+    eligible = not held_back and any(slots.get(wakes.ROUTES[stage].queue) for stage in stages)
+    if eligible != (run.eligible_since is not None):
+        since = timezone.now() if eligible else None
+        with transaction.atomic():
+            IngestionRun.objects.filter(id=run.id, finished_at=None).update(eligible_since=since)
+
+
+def settle_closed() -> None:
+    """Items of cancelled and reaped runs get their verdict, batch by batch."""
+    unsettled = RunItem.objects.exclude(stage=RunItem.Stage.DONE).filter(run__finished_at__isnull=False)
+    for run_id in set(unsettled.values_list("run_id", flat=True)[:1000]):
+        settle_closed_run(IngestionRun.objects.get(id=run_id))
+
+
+def provision_spaces() -> None:
+    """Spaces whose partition was not made when their model was registered (no worker, no broker)."""
+    for space in EmbeddingSpace.objects.filter(provisioned_at=None):
+        provision_space(space)

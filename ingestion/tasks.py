@@ -1,0 +1,52 @@
+"""Wake-ups. A task names a run and works a slice of it; every one may be lost or come twice."""
+
+from uuid import UUID
+
+from celery import shared_task
+from django.conf import settings
+
+from ingestion import fleet, housekeeping, sweeping
+from ingestion.stages import slices
+from kb.models import EmbeddingSpace
+from kb.stores.provision import provision_space
+
+
+@shared_task(name="ingestion.work")
+def work(stage: str, run_id: str, token: str) -> None:
+    slices.work(stage, UUID(run_id), token)
+
+
+@shared_task(name="ingestion.sweep", expires=30)
+def sweep() -> None:
+    """Every few seconds: wake what lost its message, reap what is dead."""
+    sweeping.sweep()
+
+
+@shared_task(name="ingestion.housekeep", expires=300)
+def housekeep() -> None:
+    """Every minute: clear what was removed, fold statistics, collect what nobody uses."""
+    housekeeping.housekeep()
+
+
+@shared_task(name="ingestion.provision")
+def provision(space_id: int) -> None:
+    """Make the partition of a space; never in a request."""
+    provision_space(EmbeddingSpace.objects.get(id=space_id))
+
+
+@shared_task(name="ingestion.prove_queue")
+def prove_queue(queue: str) -> None:
+    """The end-to-end heartbeat: beat sent it, a worker of the queue answers in a row."""
+    fleet.record_proof(queue)
+
+
+@shared_task(name="ingestion.send_proofs", expires=30)
+def send_proofs() -> None:
+    fleet.send_proofs()
+
+
+BEAT_SCHEDULE = {
+    "lectern:sweep": ("ingestion.sweep", lambda: settings.ENV.sweep_seconds),
+    "lectern:housekeep": ("ingestion.housekeep", lambda: 60.0),
+    "lectern:prove-queues": ("ingestion.send_proofs", lambda: 15.0),
+}

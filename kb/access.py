@@ -1,0 +1,191 @@
+"""Who may touch what: the only functions that hand out tenant rows.
+
+A row that is absent and a row that the actor cannot see give the same `NotFound`; one that can be seen but not touched
+gives `Forbidden`.
+
+| actor | sees | edits |
+|---|---|---|
+| organization admin | every knowledge base | every knowledge base |
+| editor, viewer | those open to the organization, and private ones granted to them | editors the open ones; granted editors theirs |
+| API key with knowledge bases named | exactly those | those, if its role allows |
+| API key without | what its maker sees (nobody: the open ones) | what its maker edits, capped by its role |
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import ClassVar, TypeVar
+from uuid import UUID
+
+from django.db.models import Model, Q, QuerySet
+
+from config.errors import Forbidden, InvalidInput, NotFound
+from kb.models import ApiKey, EmbeddingModel, Grant, KnowledgeBase, Membership, Organization, Role, Source, User
+
+
+T = TypeVar("T", bound=Model)
+
+
+class Level(IntEnum):
+    """What an action needs, on one row or in the whole organization."""
+
+    VIEW = 1
+    EDIT = 2
+    ADMIN = 3
+
+
+_ROLE_LEVEL = {Role.VIEWER: Level.VIEW, Role.EDITOR: Level.EDIT, Role.ADMIN: Level.ADMIN}
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who asks, in which organization. `level` is the organization-wide role, already capped by an API key's."""
+
+    organization: Organization
+    level: Level
+    user: User | None = None
+    api_key: ApiKey | None = None
+
+    is_authenticated: ClassVar[bool] = True  # what DRF's permission asks of a request's user
+
+    @property
+    def is_operator(self) -> bool:
+        return bool(self.user and self.user.is_superuser and self.api_key is None)
+
+    @property
+    def name(self) -> str:
+        if self.api_key:
+            return f"API key {self.api_key.name}"
+        return self.user.get_username() if self.user else "system"
+
+
+def actor_for_user(user: User, organization_id: str | UUID | None = None) -> Actor:
+    """The actor of a session. A user in several organizations names one; `Forbidden` if there is none to choose."""
+    memberships = Membership.objects.select_related("organization").filter(user=user, organization__state=Organization.State.ACTIVE)
+    if organization_id:
+        memberships = memberships.filter(organization_id=parse_id(organization_id))
+    found = list(memberships.order_by("created_at")[:2])
+    if len(found) > 1 and not organization_id:
+        raise InvalidInput("You belong to several organizations. Name one in the header X-Lectern-Organization.")
+    if user.is_superuser and (not found or organization_id):
+        rows = Organization.objects.filter(state=Organization.State.ACTIVE)
+        chosen = rows.filter(id=parse_id(organization_id)) if organization_id else rows
+        if organization := chosen.order_by("created_at").first():
+            return Actor(organization, Level.ADMIN, user=user)
+    if not found:
+        raise Forbidden("You are not a member of an organization here. Ask an administrator to add you.")
+    return Actor(found[0].organization, _ROLE_LEVEL[Role(found[0].role)], user=user)
+
+
+def actor_for_key(key: ApiKey) -> Actor:
+    """The actor of an API key; its level is capped by what its maker still may do, if it has one."""
+    level = _ROLE_LEVEL[Role(key.role)]
+    if key.created_by_id and not key.created_by.is_superuser:
+        membership = Membership.objects.filter(user_id=key.created_by_id, organization=key.organization).first()
+        level = min(level, _ROLE_LEVEL[Role(membership.role)]) if membership else Level.VIEW
+    return Actor(key.organization, level, user=key.created_by, api_key=key)
+
+
+def system_actor(organization: Organization) -> Actor:
+    """The actor of schedules and commands: an organization's own housekeeping."""
+    return Actor(organization, Level.ADMIN)
+
+
+def parse_id(value: str | UUID) -> UUID:
+    """A UUID of a path or body. Anything else cannot name a row, so it is `NotFound` like every absent id."""
+    if isinstance(value, UUID):
+        return value
+    try:
+        return UUID(str(value))
+    except ValueError:
+        raise NotFound() from None
+
+
+def knowledge_bases(actor: Actor, level: Level = Level.VIEW) -> QuerySet[KnowledgeBase]:
+    """The knowledge bases that the actor may use at `level`."""
+    rows = KnowledgeBase.objects.filter(organization=actor.organization, state=KnowledgeBase.State.ACTIVE)
+    key = actor.api_key
+    if key and key.knowledge_base_ids:
+        return rows.filter(id__in=key.knowledge_base_ids) if level <= actor.level else rows.none()
+    if actor.level >= Level.ADMIN or actor.is_operator:
+        return rows
+    if key and level > _ROLE_LEVEL[Role(key.role)]:
+        return rows.none()
+    granted = Grant.objects.filter(user=actor.user, organization=actor.organization)
+    if level >= Level.EDIT:
+        granted = granted.filter(level=Grant.Level.EDITOR)
+    allowed = Q(id__in=granted.values("knowledge_base_id"))
+    if actor.level >= level:
+        allowed |= Q(visibility=KnowledgeBase.Visibility.ORGANIZATION)
+    return rows.filter(allowed)
+
+
+def get_knowledge_base(actor: Actor, knowledge_base_id: str | UUID, level: Level = Level.VIEW) -> KnowledgeBase:
+    """`NotFound` if the actor cannot see it, `Forbidden` if it can be seen but not used at `level`."""
+    identifier = parse_id(knowledge_base_id)
+    found = knowledge_bases(actor).select_related("current", "organization").filter(id=identifier).first()
+    if found is None:
+        raise NotFound()
+    if level > Level.VIEW and not knowledge_bases(actor, level).filter(id=identifier).exists():
+        raise Forbidden("You may read this knowledge base but not change it. Ask for the role of an editor.")
+    return found
+
+
+def rows(actor: Actor, model: type[T], level: Level = Level.VIEW) -> QuerySet[T]:
+    """Rows of a model that hangs on a knowledge base, as far as the actor may use that at `level`."""
+    return model._default_manager.filter(organization=actor.organization, knowledge_base__in=knowledge_bases(actor, level))
+
+
+def get_row(actor: Actor, model: type[T], identifier: str | UUID, level: Level = Level.VIEW, **within: object) -> T:
+    """One row of a model that hangs on a knowledge base; `within` narrows it (source=…), absent and foreign look the same."""
+    found = rows(actor, model).filter(id=parse_id(identifier), **within).first()
+    if found is None:
+        raise NotFound()
+    if level > Level.VIEW and not knowledge_bases(actor, level).filter(id=found.knowledge_base_id).exists():
+        raise Forbidden("You may read this but not change it. Ask for the role of an editor of its knowledge base.")
+    return found
+
+
+def get_source(actor: Actor, knowledge_base: KnowledgeBase, source_id: str | UUID) -> Source:
+    """A source of a knowledge base that the actor was already let into."""
+    found = Source.objects.filter(
+        organization=actor.organization, knowledge_base=knowledge_base, id=parse_id(source_id), state=Source.State.ACTIVE
+    ).first()
+    if found is None:
+        raise NotFound()
+    return found
+
+
+def own_rows(actor: Actor, model: type[T], level: Level = Level.VIEW) -> QuerySet[T]:
+    """Rows that belong to the organization itself (keys, traces, files), for those who have `level` in it."""
+    require(actor, level)
+    return model._default_manager.filter(organization=actor.organization)
+
+
+def get_own_row(actor: Actor, model: type[T], identifier: str | UUID, level: Level = Level.VIEW) -> T:
+    found = model._default_manager.filter(organization=actor.organization, id=parse_id(identifier)).first()
+    if found is None:
+        raise NotFound()
+    require(actor, level)
+    return found
+
+
+def embedding_models(actor: Actor) -> QuerySet[EmbeddingModel]:
+    """The organization's own models and the installation's."""
+    return EmbeddingModel.objects.filter(Q(organization=actor.organization) | Q(organization=None))
+
+
+def require(actor: Actor, level: Level) -> None:
+    """`Forbidden` unless the actor has `level` in its organization."""
+    if actor.level < level and not actor.is_operator:
+        needed = {Level.VIEW: "a viewer", Level.EDIT: "an editor", Level.ADMIN: "an administrator"}[level]
+        raise Forbidden(f"This needs the role of {needed} in the organization.")
+
+
+def require_operator(actor: Actor) -> None:
+    if not actor.is_operator:
+        raise Forbidden("This changes the whole installation; only an operator (a superuser, signed in) may do it.")
+
+
+def ids(values: Iterable[str | UUID]) -> list[UUID]:
+    return [parse_id(value) for value in values]

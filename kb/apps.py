@@ -1,0 +1,7 @@
+from django.apps import AppConfig
+
+
+class KbConfig(AppConfig):
+    name = "kb"
+    verbose_name = "Knowledge"
+    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,113 @@
+"""Stored bytes: content-addressed per organization, over Django's storage (a folder by default, S3 by setting).
+
+The file is written before the row names it, so a row never points at nothing; a file that no row names is left by a
+crash and is found by the collector's listing. Reuse locks and touches the row, the collector deletes rows under the
+same lock, and the file only after the row is gone.
+"""
+
+import hashlib
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import IO
+from uuid import UUID, uuid4
+
+from django.core.files.base import ContentFile, File
+from django.core.files.storage import default_storage
+from django.db import connection, transaction
+from django.utils import timezone
+
+from config.errors import Unavailable
+from kb.models import Blob
+
+COLLECT_AFTER = timedelta(hours=24)
+_REFERENCES = (
+    ("kb_file", "blob_id"),
+    ("kb_document", "markdown_id"),
+    ("ingestion_runitem", "blob_id"),
+    ("ingestion_runitem", "markdown_id"),
+)
+
+
+def store_bytes(organization_id: UUID, content: bytes) -> Blob:
+    """The blob that holds `content`, a new one if the organization has none."""
+    return _store(organization_id, hashlib.sha256(content).digest(), len(content), ContentFile(content))
+
+
+def store_stream(organization_id: UUID, stream: IO[bytes]) -> Blob:
+    """Like `store_bytes` for an open file, read twice and never held whole."""
+    digest, size = hashlib.sha256(), 0
+    stream.seek(0)
+    while part := stream.read(1024 * 1024):
+        digest.update(part)
+        size += len(part)
+    stream.seek(0)
+    return _store(organization_id, digest.digest(), size, File(stream, name="content"))
+
+
+def _store(organization_id: UUID, sha256: bytes, size: int, content: File) -> Blob:
+    with transaction.atomic():
+        known = Blob.objects.select_for_update(no_key=True).filter(organization_id=organization_id, sha256=sha256).first()
+        if known is not None:
+            Blob.objects.filter(id=known.id).update(touched_at=timezone.now())
+            return known
+    try:
+        key = default_storage.save(f"{organization_id}/{sha256.hex()}/{uuid4().hex}", content)
+    except OSError as error:
+        raise Unavailable(f"The file could not be stored ({error.strerror or error}). Nothing was kept; try again.") from error
+    blob, made = Blob.objects.get_or_create(
+        organization_id=organization_id, sha256=sha256, defaults={"size": size, "storage_key": key}
+    )
+    if not made:  # somebody stored the same content meanwhile
+        default_storage.delete(key)
+    return blob
+
+
+def read_bytes(blob: Blob) -> bytes:
+    """The content, checked against its hash. Raises `Unavailable` if it is damaged or cannot be read."""
+    try:
+        with default_storage.open(blob.storage_key) as stored:
+            content = stored.read()
+    except OSError as error:
+        raise Unavailable(f"A stored file could not be read ({error.strerror or error}). Check the storage and try again.") from error
+    if hashlib.sha256(content).digest() != bytes(blob.sha256):
+        raise Unavailable("A stored file is damaged: its content does not match its hash. Restore it from a backup, or upload it again.")
+    return content
+
+
+def read_text(blob: Blob) -> str:
+    return read_bytes(blob).decode("utf-8")
+
+
+@contextmanager
+def local_path(blob: Blob) -> Iterator[Path]:
+    """The content as a file on this machine, for a child process to read; gone when the block ends if it was a copy."""
+    try:
+        path = Path(default_storage.path(blob.storage_key))
+        if not path.exists():
+            raise Unavailable("A stored file is missing from the storage. Restore it from a backup, or upload it again.")
+        yield path
+        return
+    except NotImplementedError:  # the storage is remote
+        pass
+    with tempfile.TemporaryDirectory(prefix="lectern-") as folder:
+        path = Path(folder) / "content"
+        path.write_bytes(read_bytes(blob))
+        yield path
+
+
+def collect(limit: int = 500) -> int:
+    """Remove blobs that nothing names and nobody touched for 24 hours; returns how many."""
+    unused = " AND ".join(f"NOT EXISTS (SELECT 1 FROM {table} WHERE {column} = blob.id)" for table, column in _REFERENCES)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT id, storage_key FROM kb_blob blob WHERE touched_at < %s AND {unused} ORDER BY touched_at LIMIT %s FOR UPDATE SKIP LOCKED",  # noqa: S608
+            [timezone.now() - COLLECT_AFTER, limit],
+        )
+        rows = cursor.fetchall()
+        cursor.execute("DELETE FROM kb_blob WHERE id = ANY(%s)", [[row[0] for row in rows]])
+    for _, key in rows:
+        default_storage.delete(key)
+    return len(rows)

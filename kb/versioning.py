@@ -1,0 +1,127 @@
+"""The one writer of versioned configuration."""
+
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from config.errors import Conflict, InvalidInput, NotFound, StaleVersion
+from config.registry import Registry
+from kb import schemas
+from kb.access import Actor, embedding_models
+from kb.models import EmbeddingModel, KnowledgeBase, KnowledgeBaseVersion, Source
+from kb.signals import version_published
+
+
+def rules() -> schemas.Rules:
+    """What this installation knows and allows, for the validation of a document that is about to be published."""
+    return schemas.Rules(
+        known_stores=frozenset(settings.VECTOR_STORES),
+        known_providers=frozenset(Registry("embedding provider", settings.EMBEDDING_PROVIDERS).names()),
+        min_interval_seconds=settings.ENV.min_schedule_interval,
+        allowed_networks=settings.ENV.allowed_private_networks,
+    )
+
+
+def publish(
+    knowledge_base: KnowledgeBase, *, document: dict, expected: int | None, actor: Actor, comment: str = ""
+) -> KnowledgeBaseVersion:
+    """Publish `document` as the next version and make it current.
+
+    `expected` is the number the author edited (None only for the first version). Raises `InvalidInput` for a document
+    that does not hold, `StaleVersion` if another version was published meanwhile, `Conflict` for a name that is taken.
+    """
+    with transaction.atomic():
+        locked = KnowledgeBase.objects.select_for_update(no_key=True).filter(id=knowledge_base.id, state=KnowledgeBase.State.ACTIVE).first()
+        if locked is None:
+            raise NotFound()
+        previous = KnowledgeBaseVersion.objects.filter(id=locked.current_id).first()
+        if previous is not None and expected != previous.number:
+            raise StaleVersion(expected=expected or 0, current=previous.number)
+        loaded = schemas.load(document, rules=rules())
+        loaded = schemas.assign_source_ids(loaded, previous=schemas.load_stored(previous.document) if previous else None)
+        model = _model(actor, loaded.embedding_model)
+        loaded = loaded.model_copy(update={"embedding_model": model.name})
+        version = KnowledgeBaseVersion.objects.create(
+            organization_id=locked.organization_id,
+            knowledge_base=locked,
+            number=previous.number + 1 if previous else 1,
+            document=schemas.dump(loaded),
+            comment=comment,
+            author=actor.user,
+            author_name=actor.name,
+        )
+        locked.name, locked.description, locked.visibility = loaded.name, loaded.description, loaded.visibility
+        locked.current, locked.space = version, model.space
+        try:
+            with transaction.atomic():
+                locked.save(update_fields=["name", "description", "visibility", "current", "space"])
+        except IntegrityError as error:
+            if "knowledge_base_name_once" not in str(error):
+                raise
+            raise Conflict(f"There is already a knowledge base named '{loaded.name}'. Choose another name.") from error
+        removed = _sync_sources(locked, loaded)
+        version_published.send(KnowledgeBase, knowledge_base=locked, version=version, previous=previous, removed_sources=removed)
+    knowledge_base.refresh_from_db()
+    return version
+
+
+def _model(actor: Actor, name: str | None) -> EmbeddingModel:
+    """The model that a document names, else the organization's default, else the installation's."""
+    known = embedding_models(actor).select_related("space")
+    if name is None:
+        found = known.filter(is_default=True).order_by("organization_id").first()  # nulls (the installation's) sort last
+        if found is None:
+            raise InvalidInput("embedding_model is not set and there is no default. Name one of the registered embedding models.")
+        return found
+    found = known.filter(name=name).order_by("organization_id").first()
+    if found is None:
+        names = ", ".join(sorted(known.values_list("name", flat=True))) or "none"
+        raise InvalidInput(f"embedding_model: there is no registered model '{name}'. Registered: {names}.")
+    return found
+
+
+def _sync_sources(knowledge_base: KnowledgeBase, document: schemas.KnowledgeBaseDocument) -> list[Source]:
+    """Make the rows of web and upload sources mirror the document; returns those that left, now in state `removing`."""
+    wanted = {UUID(entry.id): entry for entry in document.sources}
+    existing = {
+        source.id: source
+        for source in Source.objects.filter(
+            knowledge_base=knowledge_base, kind__in=(Source.Kind.WEB, Source.Kind.UPLOAD), state=Source.State.ACTIVE
+        )
+    }
+    for identifier, entry in wanted.items():
+        Source.objects.update_or_create(
+            id=identifier,
+            defaults={"name": entry.name, "enabled": entry.enabled, "kind": entry.type},
+            create_defaults={
+                "organization_id": knowledge_base.organization_id,
+                "knowledge_base": knowledge_base,
+                "kind": entry.type,
+                "name": entry.name,
+                "enabled": entry.enabled,
+            },
+        )
+    removed = [source for identifier, source in existing.items() if identifier not in wanted]
+    Source.objects.filter(id__in=[source.id for source in removed]).update(state=Source.State.REMOVING)
+    return removed
+
+
+def read(knowledge_base: KnowledgeBase, number: int | None = None) -> KnowledgeBaseVersion:
+    """A version by number, the current one without; `NotFound` if there is none."""
+    versions = KnowledgeBaseVersion.objects.filter(knowledge_base=knowledge_base)
+    found = versions.filter(id=knowledge_base.current_id) if number is None else versions.filter(number=number)
+    version = found.first()
+    if version is None:
+        raise NotFound(f"This knowledge base has no version {number}." if number is not None else "This knowledge base has no version yet.")
+    return version
+
+
+def roll_back(knowledge_base: KnowledgeBase, *, to: int, expected: int, actor: Actor, comment: str = "") -> KnowledgeBaseVersion:
+    """Publish an old document again, as a new version. Sources that the old one had and the current one dropped come back empty."""
+    old = schemas.load_stored(read(knowledge_base, to).document)
+    current = schemas.load_stored(read(knowledge_base).document)
+    known = {source.id for source in current.sources}
+    sources = [source if source.id in known else source.model_copy(update={"id": None}) for source in old.sources]
+    document = schemas.dump(old.model_copy(update={"sources": sources}))
+    return publish(knowledge_base, document=document, expected=expected, actor=actor, comment=comment or f"Rolled back to version {to}")
