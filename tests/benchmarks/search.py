@@ -1,0 +1,231 @@
+"""Latency and recall of search by mode and selectivity, as JSON lines: `python tests/benchmarks/search.py --chunks 50000`.
+
+Everything lives in a throw-away home of the embedded services. Query embedding is not measured. `sql_p50_ms` is the same statements
+sent again by a bare cursor, without our code around them; `short` counts answers with fewer rows than exist.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from uuid import UUID
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+LIMIT = 10
+
+
+@dataclass(frozen=True)
+class Question:
+    """One search: what is asked, and where. `documents` is the filter of the second kind of selectivity."""
+
+    text: str
+    vector: object
+    knowledge_bases: tuple[UUID, ...]
+    documents: tuple[UUID, ...] | None = None
+
+
+def prepare_services(home: Path) -> None:
+    """Before any import of Django: its settings read these."""
+    from config.embedded import secret_key, start_services
+
+    services = start_services(home=home, valkey=False, test_mode=True)
+    os.environ.update(
+        LECTERN_HOME=str(home),
+        DATABASE_URL=services.database_url,
+        DATABASE_OWNER_URL=services.owner_url,
+        REDIS_URL="redis://127.0.0.1:1/0",
+        LECTERN_SECRET_KEY=secret_key(home) or "a key for a throw-away database only",
+        DJANGO_SETTINGS_MODULE="config.settings",
+    )
+    import django
+    from django.core.management import call_command
+
+    django.setup()
+    call_command("migrate", database="owner", verbosity=0)
+
+
+def searchers(corpus) -> dict[str, Callable[[Question], list[int]]]:
+    """Mode -> search, best chunk ids first. The seam: what retrieval offers takes the place of the stores here."""
+    from kb.stores.vectors import search_vectors
+    from kb.stores.words import search_words
+    from kb.words.query import parse_query
+
+    def scope(question: Question) -> dict:
+        return {
+            "organization": corpus.organization.pk, "knowledge_bases": question.knowledge_bases,
+            "documents": question.documents, "limit": LIMIT,
+        }  # fmt: skip
+
+    def vector(question: Question) -> list[int]:
+        return [chunk for chunk, _ in search_vectors(space=corpus.space, query=question.vector, **scope(question)).rows]
+
+    def keyword(question: Question) -> list[int]:
+        return [chunk for chunk, _, _ in search_words(query=parse_query(question.text, [None]), **scope(question)).rows]
+
+    return {"vector": vector, "keyword": keyword}
+
+
+class Truth:
+    """Exact answers: vectors by numpy, words by a scan of everything in scope."""
+
+    def __init__(self, corpus) -> None:
+        import numpy as np
+
+        self._corpus = corpus
+        self._ids = np.array(corpus.chunk_ids)
+        self._vectors = np.concatenate(corpus.vectors).astype(np.float16).astype(np.float32)
+        self._vectors /= np.linalg.norm(self._vectors, axis=1, keepdims=True)
+        self._owners = np.array([owner.int for owner in corpus.owners], dtype=object)
+        self._documents = np.array([document.int for document in corpus.chunk_documents], dtype=object)
+
+    def of(self, mode: str, question: Question) -> list[int]:
+        return self._by_vector(question) if mode == "vector" else self._by_words(question)
+
+    def _by_vector(self, question: Question) -> list[int]:
+        import numpy as np
+
+        inside = np.isin(self._owners, [each.int for each in question.knowledge_bases])
+        if question.documents is not None:
+            inside &= np.isin(self._documents, [each.int for each in question.documents])
+        ids, similarities = self._ids[inside], self._vectors[inside] @ question.vector
+        return ids[np.argsort(-similarities)[:LIMIT]].tolist()
+
+    def _by_words(self, question: Question) -> list[int]:
+        from kb.stores import words
+        from kb.words.query import parse_query
+
+        kept, words.EXACT_CHUNKS = words.EXACT_CHUNKS, sys.maxsize
+        try:
+            found = words.search_words(
+                organization=self._corpus.organization.pk, knowledge_bases=question.knowledge_bases, documents=question.documents,
+                query=parse_query(question.text, [None]), limit=LIMIT,
+            )  # fmt: skip
+        finally:
+            words.EXACT_CHUNKS = kept
+        return [chunk for chunk, _, _ in found.rows]
+
+
+def record(search: Callable[[Question], object], question: Question) -> list[tuple[object, object]]:
+    """The statements of one search."""
+    from django.db import connection
+
+    statements = []
+
+    def note(execute, sql, parameters, many, context):
+        statements.append((sql, parameters))
+        return execute(sql, parameters, many, context)
+
+    with connection.execute_wrapper(note):
+        search(question)
+    return statements
+
+
+def replay(statements: Sequence[tuple[object, object]]) -> float:
+    from django.db import connection, transaction
+
+    raw = connection.connection.cursor()
+    started = time.perf_counter()
+    with transaction.atomic():
+        for sql, parameters in statements:
+            raw.execute(sql, parameters)
+            if raw.description:
+                raw.fetchall()
+    return time.perf_counter() - started
+
+
+def measure(search: Callable[[Question], list[int]], questions: Sequence[Question], clients: int) -> tuple[list[float], list[list[int]]]:
+    from django.db import connections
+
+    def ask(question: Question) -> tuple[float, list[int]]:
+        started = time.perf_counter()
+        found = search(question)
+        return time.perf_counter() - started, found
+
+    if clients == 1:
+        answers = [ask(question) for question in questions]
+    else:
+        with ThreadPoolExecutor(clients, initializer=lambda: connections["default"].ensure_connection()) as pool:
+            answers = list(pool.map(ask, questions))
+            list(pool.map(lambda _: connections["default"].close(), range(clients * 4)))
+    return [seconds for seconds, _ in answers], [found for _, found in answers]
+
+
+def lines(corpus, questions: Sequence[Question], clients: Sequence[int], modes: Sequence[str]) -> Iterator[dict]:
+    import numpy as np
+    from search_corpus import SHARES, chosen_documents
+
+    everything = tuple(knowledge_base.pk for knowledge_base in corpus.knowledge_bases.values())
+    places = {("all", "100%"): (everything, None)}
+    for name, share in sorted(SHARES.items(), key=lambda item: -item[1]):
+        places["knowledge base", name] = ((corpus.knowledge_bases[name].pk,), None)
+        places["documents", name] = (everything, tuple(chosen_documents(corpus, share)))
+    truth = Truth(corpus)
+    for mode, search in searchers(corpus).items():
+        if mode not in modes:
+            continue
+        for (kind, selectivity), (knowledge_bases, documents) in places.items():
+            asked = [replace(question, knowledge_bases=knowledge_bases, documents=documents) for question in questions]
+            measure(search, asked[:5], 1)
+            for count in clients:
+                seconds, found = measure(search, asked, count)
+                expected = [truth.of(mode, question) for question in asked]
+                alone = [replay(record(search, question)) for question in asked]
+                hits = [len(set(a) & set(b)) / len(b) for a, b in zip(found, expected, strict=True) if b]
+                yield {
+                    "bench": "search", "mode": mode, "chunks": len(corpus.chunk_ids), "selectivity": selectivity, "filter": kind,
+                    "clients": count, "queries": len(asked),
+                    "p50_ms": _ms(np.percentile(seconds, 50)), "p95_ms": _ms(np.percentile(seconds, 95)),
+                    "recall10": round(float(np.mean(hits)), 4) if hits else None,
+                    "short": sum(len(a) < len(b) for a, b in zip(found, expected, strict=True)),
+                    "sql_p50_ms": _ms(np.percentile(alone, 50)),
+                }  # fmt: skip
+
+
+def _ms(seconds: float) -> float:
+    return round(float(seconds) * 1000, 2)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--chunks", type=int, default=50_000)
+    parser.add_argument("--queries", type=int, default=50)
+    parser.add_argument("--clients", type=int, nargs="+", default=[1, 4])
+    parser.add_argument("--modes", nargs="+", default=["vector", "keyword"])
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="lectern-bench-") as folder:
+        os.chmod(folder, 0o711)  # the server may run as another user
+        home = Path(folder) / "home"
+        from config.embedded import stop_services
+
+        try:
+            prepare_services(home)
+            from search_corpus import Generator, iter_questions, make_corpus, remove_documents
+
+            generator = Generator(arguments.seed)
+            corpus = make_corpus(generator, chunks=arguments.chunks)
+            load = {
+                f"{part}_ms_per_chunk": round(1000 * corpus.seconds[part] / arguments.chunks, 3) for part in ("chunks", "vectors", "words")
+            }
+            load |= {"settle_s": round(corpus.seconds["settle"], 1), "index_s": round(corpus.seconds["index"], 1)}
+            print(json.dumps({"bench": "search_load", "chunks": arguments.chunks, **load}), flush=True)
+            questions = [Question(text, vector, ()) for text, vector in iter_questions(generator, arguments.queries)]
+            for line in lines(corpus, questions, arguments.clients, arguments.modes):
+                print(json.dumps(line), flush=True)
+            removal = remove_documents(corpus, 40)
+            print(json.dumps({"bench": "search_remove", "chunks": arguments.chunks, "ms_per_chunk": round(removal, 3)}), flush=True)
+        finally:
+            stop_services(home)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
