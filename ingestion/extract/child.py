@@ -68,20 +68,32 @@ def _perform(request: dict[str, Any], *, limits: Limits) -> dict[str, Any]:
     if request["op"] == "extract":
         extracted = extract(path, name=request["name"], declared_type=request.get("declared_type"), limits=limits)
         wanted = request.get("chunk")
-        return {"extracted": extracted.to_json(), "passages": _passages(extracted.markdown, wanted) if wanted else []}
+        passages = _passages(extracted.markdown, wanted, title=extracted.title) if wanted else []
+        return {"extracted": extracted.to_json(), "passages": passages}
     if request["op"] == "chunk":
-        return {"passages": _passages(path.read_bytes().decode("utf-8"), request["chunk"])}
+        return {"passages": _passages(path.read_text(encoding="utf-8", newline=""), request["chunk"], title=request["title"])}
     raise ExtractionError(f"There is no operation {request['op']!r}.", reason="internal")
 
 
-def _passages(markdown: str, wanted: dict[str, Any]) -> list[dict[str, Any]]:
+def _passages(markdown: str, wanted: dict[str, Any], *, title: str) -> list[dict[str, Any]]:
+    """Passages as plain values, each with the line of title and headings that is embedded above its text."""
+    # Kept out of the start: a probe never needs them.
     from dataclasses import asdict
 
     from ingestion.chunk import ChunkSettings, chunk
+    from ingestion.chunk.context import context_line
     from kb.providers.tokens import token_counter_for
 
     counter = token_counter_for(wanted["tokenizer"])
-    return [asdict(passage) for passage in chunk(markdown, settings=ChunkSettings(**wanted["settings"]), count=counter)]
+    return [
+        {
+            **asdict(passage),
+            "context": context_line(
+                title, passage.heading_path, markdown[passage.start : passage.end], count=counter.count, reserve=wanted["reserve"]
+            ),
+        }
+        for passage in chunk(markdown, settings=ChunkSettings(**wanted["settings"]), count=counter)
+    ]
 
 
 def _take_pipes() -> tuple[BinaryIO, BinaryIO]:

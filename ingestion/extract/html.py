@@ -27,7 +27,8 @@ class HtmlExtractor:
         heading, page_title, language = _heading(tree), _page_title(tree), _language(tree)
         base = _base(tree) or canonical
         main = main_text(tree, url=canonical or None)
-        markdown = MarkdownWriter(base=base).write(main.element)
+        writer = MarkdownWriter(base=base, max_chars=limits.wanted_chars)
+        markdown = writer.write(main.element)
         title = (main.found.title if main.found is not None else None) or heading or page_title or Path(name).stem
         return Extracted(
             markdown=_with_heading(markdown, heading),
@@ -35,7 +36,7 @@ class HtmlExtractor:
             media_type="text/html",
             language=language,
             metadata=_metadata(main.found) | {"encoding": decoded.encoding} | ({"canonical": canonical} if canonical else {}),
-            truncated=decoded.cut,
+            truncated=decoded.cut or writer.full,
             warnings=decoded.warnings,
         )
 

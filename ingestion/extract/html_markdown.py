@@ -26,26 +26,37 @@ _FALSE_MARK = re.compile(r"^(#{1,6} |```|~~~|(?:-{3,}|={3,})$)", re.MULTILINE)
 
 
 class MarkdownWriter:
-    def __init__(self, *, base: str = "") -> None:
+    """Stops after about `max_chars`, and `full` says so: what is cut away later need not be written."""
+
+    def __init__(self, *, base: str = "", max_chars: int = 10_000_000) -> None:
         self._base = base
+        self._room = max_chars
+        self._holders: dict[html.HtmlElement, None] = {}
+        self.full = False
 
     def write(self, element: html.HtmlElement) -> str:
+        for block in element.iter(*BLOCKS):
+            while (block := block.getparent()) is not None and block not in self._holders:
+                self._holders[block] = None
         return "\n\n".join(block for block in self.blocks(element, 0) if block.strip()) + "\n"
 
     def blocks(self, element: html.HtmlElement, depth: int) -> list[str]:
         """One string for each block below an element; runs of inline content between blocks are paragraphs."""
+        if self._room < 0:
+            self.full = True
+            return []
         if depth > MAX_DEPTH:
-            return [_SPACE.sub(" ", element.text_content()).strip()]
+            return [self._counted(_SPACE.sub(" ", element.text_content()).strip())]
         tag = element.tag
         if tag in HEADINGS:
             text = self.inline(element, depth, links=False).replace("\n", " ").strip()
             return [f"{'#' * HEADINGS[tag]} {text}"] if text else []
         if tag == "pre":
-            return [_code_block(element)]
+            return [self._counted(_code_block(element))]
         if tag in ("ul", "ol", "menu"):
             return [self._list(element, depth)]
         if tag == "table":
-            return table_blocks(element, self, depth)
+            return [self._counted(block) for block in table_blocks(element, self, depth)]
         if tag == "blockquote":
             inner = "\n\n".join(self._mixed(element, depth))
             return ["\n".join(f"> {line}".rstrip() for line in inner.splitlines())] if inner else []
@@ -61,12 +72,16 @@ class MarkdownWriter:
         for child in element:
             if not isinstance(child.tag, str):
                 run.append(_collapsed(child.tail))
-            elif child.tag in BLOCKS or _holds_block(child):
-                blocks += [_paragraph("".join(run)), *self.blocks(child, depth + 1)]
+            elif child.tag in BLOCKS or (child in self._holders and child.tag not in SKIPPED):
+                blocks += [self._counted(_paragraph("".join(run))), *self.blocks(child, depth + 1)]
                 run = [_collapsed(child.tail)]
             else:
                 self._append_inline(run, child, depth, links=True)
-        return [block for block in [*blocks, _paragraph("".join(run))] if block]
+        return [block for block in [*blocks, self._counted(_paragraph("".join(run)))] if block]
+
+    def _counted(self, text: str) -> str:
+        self._room -= len(text)
+        return text
 
     def inline(self, element: html.HtmlElement, depth: int, *, links: bool = True) -> str:
         """Everything below as one run of text; block children are set apart by a space."""
@@ -175,11 +190,6 @@ def _code_span(text: str) -> str:
 
 def _is_anchor_sign(element: html.HtmlElement, inner: str) -> bool:
     return (element.get("href") or "").startswith("#") and inner.strip() in ("¶", "#", "§", "🔗", "\uf0c1")
-
-
-def _holds_block(element: html.HtmlElement) -> bool:
-    """Links and spans around whole sections are common; they are blocks then."""
-    return element.tag not in SKIPPED and next(element.iter(*BLOCKS), None) is not None
 
 
 def _collapsed(text: str | None) -> str:

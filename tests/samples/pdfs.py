@@ -6,10 +6,10 @@ from io import BytesIO
 
 from reportlab.lib import pdfencrypt
 from reportlab.lib.pagesizes import A4
+from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Paragraph, SimpleDocTemplate, Table
-from reportlab.lib.styles import getSampleStyleSheet
 
 
 def text_pdf(pages: Sequence[str], *, title: str = "", password: str | None = None, owner: str = "owner") -> bytes:

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from config.errors import ExtractionError
@@ -9,7 +11,8 @@ PAGE = """<!DOCTYPE html><html lang="de-DE"><head><meta charset="utf-8"><title>L
 <h1>The guide<a class="headerlink" href="#guide">¶</a></h1>
 <main>{body}</main>
 <footer>Imprint and privacy</footer><script>track()</script></body></html>"""
-PROSE = "".join(f"<p>Paragraph {n} says something about lecterns that is long enough to be taken for the text of a document.</p>" for n in range(6))
+SENTENCE = "<p>Paragraph {} says something about lecterns that is long enough to be taken for the text of a document.</p>"
+PROSE = "".join(SENTENCE.format(n) for n in range(6))
 
 
 def page(body: str) -> str:
@@ -47,7 +50,8 @@ def test_document_without_furniture(read):
         ),
         ("<p>Very <strong>bold</strong>, half<b>bold</b>word.<br>Next line.</p>", "Very **bold**, halfboldword.\nNext line."),
         (
-            "<table><caption>Sizes</caption><tr><th>Name</th><th>Size</th></tr><tr><td rowspan=2>A</td><td>1|2</td></tr><tr><td>3</td></tr></table>",
+            "<table><caption>Sizes</caption><tr><th>Name</th><th>Size</th></tr>"
+            "<tr><td rowspan=2>A</td><td>1|2</td></tr><tr><td>3</td></tr></table>",
             "Sizes\n\n| Name | Size |\n| --- | --- |\n| A | 1\\|2 |\n| A | 3 |",
         ),
         ("<table><tr><td><h3>Layout</h3><p>one</p></td><td><p>two</p></td></tr></table>", "### Layout\n\none\n\ntwo"),
@@ -114,9 +118,23 @@ def test_encodings(read, encoding, head, text):
     assert text in read(content, name="a.html").markdown
 
 
-def test_hostile_nesting(read):
-    content = "<div>" * 20_000 + "deep down there is some text" + "</div>" * 20_000
-    try:
-        assert read(f"<html><body><p>Some text at the top of it.</p>{content}</body></html>", name="a.html").markdown.startswith("Some text")
-    except ExtractionError as error:
-        assert error.retires
+def test_deep_nesting(read):
+    content = "<html><body><p>Some text at the top of it.</p>" + "<div>" * 20_000 + "and some below" + "</div>" * 20_000
+    assert read(content, name="a.html").markdown.startswith("Some text at the top of it.")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "<table>" + "<tr><td>cell</td><td><b>bold</b></td></tr>" * 40_000 + "</table>",
+        '<div class="sidebar"><div><a href=x>words</a></div></div>' * 30_000,
+        "<p>" + "<span>a b </span>" * 100_000,
+        "<h2>Heading</h2><p>Some prose.</p><ul><li>one</li><li><a href='/x'>two</a></li></ul>" * 8_000,
+    ],
+)
+def test_large_pages_take_seconds(read, content):
+    started = time.monotonic()
+    extracted = read(f"<html><body>{content}</body></html>", name="a.html")
+    assert time.monotonic() - started < 15
+    assert extracted.truncated
+    assert 90_000 < len(extracted.markdown) <= 100_000

@@ -1,0 +1,103 @@
+"""The real documents of ../shared/data: right outcomes, and how many of the expected words come out."""
+
+import gzip
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from config.errors import ExtractionError
+from ingestion.extract import Extracted
+from ingestion.extract.sandbox import Sandbox
+
+_WORD = re.compile(r"\w+")
+_TARGET = re.compile(r"\]\([^)]*\)")
+
+
+def words(markdown: str) -> Counter[str]:
+    return Counter(_WORD.findall(_TARGET.sub("]", markdown).lower()))
+
+
+def recall(expected: str, markdown: str) -> float:
+    wanted = words(expected)
+    return (wanted & words(markdown)).total() / max(1, wanted.total())
+
+
+def run(sandbox: Sandbox, path: Path) -> Extracted:
+    return Extracted.from_json(sandbox.run({"op": "extract", "path": str(path), "name": path.name})["extracted"])
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "words"),
+    [
+        ("invalid.xlsx", "unsupported", "archive"),
+        ("issue9105_other.pdf", "damaged", "damaged"),
+        ("poppler-395-0-fuzzed.pdf", "damaged", "damaged"),
+        ("issue15893_reduced.pdf", "encrypted", "needs a password"),
+        ("protected_passtika.xlsx", "encrypted", "needs a password"),
+        ("poc-xmlbomb.xlsx", "unsupported", "Excel"),
+        ("sample.strict.xlsx", "unsupported", "Excel"),
+        ("scan-bad.pdf", "no_text", "text"),
+        ("ExternalEntityInText.docx", "unsupported", "Word"),
+    ],
+)
+def test_awkward_files_are_refused(shared_documents, sandbox, name, reason, words):
+    with pytest.raises(ExtractionError, match=words) as caught:
+        run(sandbox, shared_documents / "awkward" / name)
+    assert (caught.value.reason, caught.value.retires) == (reason, True)
+
+
+@pytest.mark.parametrize(("name", "text"), [("encrypted-attachment.pdf", "Example"), ("bug1978317.pdf", "aaaa")])
+def test_awkward_files_are_read(shared_documents, sandbox, name, text):
+    assert text in run(sandbox, shared_documents / "awkward" / name).markdown
+
+
+def test_html_words(shared_documents, sandbox, record_property):
+    found = {}
+    for path in sorted((shared_documents / "html").glob("*.html")):
+        found[path.name] = recall(Path(f"{path}.expected.md").read_text(), run(sandbox, path).markdown)
+    record_property("recall", found)
+    # The expected text of the encyclopedia page holds its menus, languages and categories.
+    assert found.pop("wiki_duck.html") > 0.8
+    assert min(found.values()) > 0.9, found
+
+
+def test_pdf_words(shared_documents, sandbox, record_property):
+    found = {}
+    for path in sorted((shared_documents / "pdf_text").glob("*.pdf")):
+        found[path.name] = recall(Path(f"{path}.expected.txt").read_text("utf-8-sig"), run(sandbox, path).markdown)
+    record_property("recall", found)
+    assert sum(found.values()) / len(found) > 0.9, found
+
+
+@pytest.mark.parametrize("name", ["code_and_formula.pdf", "multi_page.pdf", "normal_4pages.pdf", "right_to_left_01.pdf"])
+def test_pdf_pages(shared_documents, sandbox, name):
+    extracted = run(sandbox, shared_documents / "pdf" / name)
+    assert [span.page for span in extracted.pages] == list(range(1, extracted.metadata["pages"] + 1))
+    assert all(extracted.markdown[span.start : span.end].strip() for span in extracted.pages)
+
+
+def test_web_pages(shared_documents, sandbox, tmp_path, record_property):
+    recalls, scores, kept, wanted, stray, unwanted = [], [], 0, 0, 0, 0
+    for packed in sorted((shared_documents / "web_pages").glob("*.html.gz")):
+        truth = json.loads(Path(str(packed).replace(".html.gz", ".json")).read_text())["ground_truth"]
+        path = tmp_path / packed.name.removesuffix(".gz")
+        path.write_bytes(gzip.decompress(packed.read_bytes()))
+        markdown = run(sandbox, path).markdown
+        found, expected = words(markdown), words(truth["main_content"])
+        common = (found & expected).total()
+        recalls.append(common / max(1, expected.total()))
+        scores.append(2 * common / max(1, found.total() + expected.total()))
+        letters = "".join(_WORD.findall(_TARGET.sub("]", markdown).lower()))
+        kept += sum("".join(_WORD.findall(snippet.lower())) in letters for snippet in truth["with"])
+        stray += sum("".join(_WORD.findall(snippet.lower())) in letters for snippet in truth["without"])
+        wanted, unwanted = wanted + len(truth["with"]), unwanted + len(truth["without"])
+    figures = {"recall": sum(recalls) / len(recalls), "f1": sum(scores) / len(scores), "with": kept / wanted, "without": stray / unwanted}
+    record_property("figures", figures)
+    assert figures["recall"] > 0.9, figures
+    assert figures["f1"] > 0.8, figures
+    assert figures["with"] > 0.85, figures
+    assert figures["without"] < 0.2, figures
+    assert sandbox.peak_rss_mb < 512
