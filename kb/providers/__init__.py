@@ -52,7 +52,7 @@ def load_provider(spec: ModelSpec, threads: int | None = None) -> EmbeddingProvi
         if key not in _loaded:
             _loaded[key] = _providers().load(spec.provider)(spec, threads=threads)
             while len(_loaded) > _KEPT:
-                _loaded.popitem(last=False)
+                _loaded.popitem(last=False)  # a caller may still use it, so it is not closed
         _loaded.move_to_end(key)
         return _loaded[key]
 

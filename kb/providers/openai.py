@@ -48,7 +48,7 @@ class OpenAIProvider:
         self._spec = spec
         self._open_client = open_client
         self._timeout = float(spec.parameters.get("timeout", _DEFAULT_TIMEOUT))
-        self._embedder: tuple[int, Embedder] | None = None
+        self._client: tuple[int, AsyncOpenAI] | None = None
         self._lock = Lock()
         self.limits = BatchLimits(
             max_texts=spec.parameters.get("batch_texts", _DEFAULT_TEXTS), max_tokens=spec.parameters.get("batch_tokens", _DEFAULT_TOKENS)
@@ -86,29 +86,37 @@ class OpenAIProvider:
         return Embedded(vectors=vectors, tokens=result.usage.input_tokens)
 
     async def _call(self, inputs: list[str], role: Role) -> Any:
-        settings: Any = {"dimensions": self._spec.parameters["dimensions"]} if "dimensions" in self._spec.parameters else None
+        settings: Any = {name: self._spec.parameters[name] for name in ("dimensions",) if name in self._spec.parameters}
+        if not self._spec.credential:
+            settings["extra_headers"] = {"Authorization": Omit()}
         return await self._open_embedder().embed(inputs, input_type=role.value, settings=settings)
+
+    def close(self) -> None:
+        """End the connections that were kept; the next call opens new ones."""
+        with self._lock:
+            kept, self._client = self._client, None
+        if kept is not None and kept[0] == os.getpid():
+            run_blocking(kept[1].close(), deadline=5)
 
     def _open_embedder(self) -> Embedder:
         with self._lock:
             # Connections belong to the loop that opened them, and a fork starts another one.
-            if self._embedder is None or self._embedder[0] != os.getpid():
-                self._embedder = (os.getpid(), self._make_embedder())
-            return self._embedder[1]
+            if self._client is None or self._client[0] != os.getpid():
+                self._client = (os.getpid(), self._make_client())
+            client = self._client[1]
+        return Embedder(OpenAIEmbeddingModel(self._spec.model, provider=Connection(openai_client=client)))
 
-    def _make_embedder(self) -> Embedder:
+    def _make_client(self) -> AsyncOpenAI:
         spec = self._spec
         # The library falls back on OPENAI_* of the environment where a value is missing; those are not this model's.
-        headers: dict[str, Any] = {"User-Agent": user_agent(), "OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
-        client = _IndexedClient(
+        return _IndexedClient(
             base_url=spec.endpoint or DEFAULT_ENDPOINT,
-            api_key=spec.credential or "none",
-            default_headers=headers if spec.credential else headers | {"Authorization": Omit()},
+            api_key=spec.credential or "none",  # never sent, see _call
+            default_headers={"User-Agent": user_agent(), "OpenAI-Organization": Omit(), "OpenAI-Project": Omit()},
             http_client=self._open_client(trusted=spec.trusted, timeout=self._timeout),
             timeout=self._timeout,
             max_retries=0,
         )
-        return Embedder(OpenAIEmbeddingModel(spec.model, provider=Connection(openai_client=client)))
 
 
 class _IndexedClient(AsyncOpenAI):

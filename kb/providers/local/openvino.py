@@ -69,7 +69,8 @@ class OpenVinoEncoder:
         for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
             if batches:
                 length, indexes = batches[-1]
-                if len(indexes) < _MOST_TEXTS and (len(indexes) + 1) * length <= self._budget:
+                room = len(indexes) < _MOST_TEXTS and (len(indexes) + 1) * length <= self._budget
+                if room and (length <= _SHORT) == (lengths[index] <= _SHORT):  # the precision of a text depends on itself alone
                     indexes.append(index)
                     continue
             rounded = -(-lengths[index] // _LENGTH_STEP) * _LENGTH_STEP

@@ -1,0 +1,78 @@
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from config.errors import InvalidInput
+from kb.providers import ModelSpec, token_counter
+from kb.providers.tokens import PACKAGED_MODEL, counter_name, token_counter_for
+
+ROOT = Path(__file__).resolve().parents[3]
+LOCAL = ModelSpec("m", "local", PACKAGED_MODEL, 384, 256)
+
+
+def test_the_packaged_tokenizer_counts_beyond_its_own_truncation_and_without_padding():
+    counter = token_counter(LOCAL)
+    assert counter.count("word " * 1000) == 1000
+    assert counter.count("one") == 1
+    assert counter.count("") == 0
+    assert counter.special == 2
+
+
+def test_offsets_are_spans_of_characters():
+    counter = token_counter(LOCAL)
+    text = "Größe 日本 ends"
+    assert [text[start:end] for start, end in counter.offsets(text)][-1] == "ends"
+    assert len(counter.offsets(text)) == counter.count(text)
+
+
+def test_a_lone_surrogate_is_counted_not_refused():
+    assert token_counter_for("estimate").count("a \ud800 b") == 2
+    assert token_counter(LOCAL).offsets("a \ud800 b")[-1] == (4, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"), [("", 1), ("abc", 1), ("a" * 400, 100), ("日本語", 3), ("ab日本cdefg", 5), ("ไทย", 3), ("äöüß", 1)]
+)
+def test_the_estimate_counts_dense_scripts_by_character(text, tokens):
+    assert token_counter_for("estimate").count(text) == tokens
+
+
+def test_offsets_of_the_estimate_cover_the_text():
+    text = "plain text, 日本語 and\nmore"
+    assert "".join(text[start:end] for start, end in token_counter_for("estimate").offsets(text)) == text
+
+
+def test_counter_of_a_remote_model_is_what_its_parameters_name_else_the_estimate():
+    remote = ModelSpec("m", "openai", "text-embedding-3-small", 1536, 8191)
+    assert counter_name(remote) == "estimate"
+    assert counter_name(ModelSpec("m", "openai", "x", 8, 8, parameters={"tokenizer": PACKAGED_MODEL})) == PACKAGED_MODEL
+
+
+def test_an_unknown_tokenizer_is_named():
+    with pytest.raises(InvalidInput, match="no tokenizer 'nonsense'"):
+        token_counter_for("nonsense")
+
+
+def test_openai_encodings_say_what_to_install():
+    if importlib.util.find_spec("bpe_openai"):
+        counter = token_counter_for("cl100k_base")
+        text = "Hello wörld 日本語 😀 <|endoftext|>"
+        assert counter.count(text) == len(counter.offsets(text))
+        assert "".join(text[start:end] for start, end in counter.offsets(text)) == text
+    else:
+        with pytest.raises(InvalidInput, match="pip install bpe-openai"):
+            token_counter_for("cl100k_base")
+
+
+def test_counting_in_a_child_needs_neither_django_nor_a_model_library():
+    libraries = ("django", "openvino", "torch", "pydantic_ai", "openai")
+    code = (
+        "import sys; from kb.providers.tokens import token_counter_for; "
+        "assert token_counter_for('all-MiniLM-L6-v2').count('hello world') == 2; "
+        f"print([name for name in {libraries} if name in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
