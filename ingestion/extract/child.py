@@ -71,7 +71,7 @@ def _perform(request: dict[str, Any], *, limits: Limits) -> dict[str, Any]:
         passages = _passages(extracted.markdown, wanted, title=extracted.title) if wanted else []
         return {"extracted": extracted.to_json(), "passages": passages}
     if request["op"] == "chunk":
-        return {"passages": _passages(path.read_text(encoding="utf-8", newline=""), request["chunk"], title=request["title"])}
+        return {"passages": _passages(path.read_bytes().decode("utf-8"), request["chunk"], title=request["title"])}
     raise ExtractionError(f"There is no operation {request['op']!r}.", reason="internal")
 
 

@@ -18,8 +18,9 @@ class Sandbox:
     """Children start when they are first needed and are replaced after FILES_PER_CHILD files, when they grew, and when they died.
 
     Requests, both with `limits` (fields of Limits):
-    {op: "extract", path, name, declared_type, chunk: {settings, tokenizer} | None} -> {extracted, passages}
-    {op: "chunk", path, chunk} -> {passages}; `path` holds Markdown. `readable` names folders of models that a tokenizer needs.
+    {op: "extract", path, name, declared_type, chunk: {settings, tokenizer, reserve} | None} -> {extracted, passages}
+    {op: "chunk", path, title, chunk} -> {passages}; `path` holds Markdown.
+    `tokenizer` is a name that kb.providers.tokens knows; `readable` names folders outside of the Python prefix where one lies.
 
     Raises ExtractionError. Reasons `time_limit`, `memory_limit`, `crashed` and `internal` say nothing about the content:
     retires is False."""

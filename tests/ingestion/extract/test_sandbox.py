@@ -141,12 +141,14 @@ def test_children_die_with_their_parent(note):
     assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
-def test_passages_come_with_the_text_and_without(sandbox, tmp_path):
+@pytest.mark.parametrize("tokenizer", ["estimate", "all-MiniLM-L6-v2"])
+def test_passages_come_with_the_text_and_without(sandbox, tmp_path, tokenizer):
     path = tmp_path / "long.md"
     path.write_text("# Title\n\n" + "\n\n".join(f"Paragraph {n} about lecterns and reading desks." for n in range(100)))
-    wanted = {"settings": {"strategy": "structure", "target_tokens": 64, "overlap_tokens": 0, "min_chars": 20}, "tokenizer": "estimate"}
+    settings = {"strategy": "structure", "target_tokens": 64, "overlap_tokens": 0, "min_chars": 20}
+    wanted = {"settings": settings, "tokenizer": tokenizer, "reserve": 32}
     reply = sandbox.run(request(path) | {"chunk": wanted})
     assert len(reply["passages"]) > 5
-    assert reply["passages"] == sandbox.run({"op": "chunk", "path": str(path), "chunk": wanted})["passages"]
+    assert reply["passages"] == sandbox.run({"op": "chunk", "path": str(path), "title": "Title", "chunk": wanted})["passages"]
     last = reply["passages"][-1]
     assert reply["extracted"]["markdown"][last["start"] : last["end"]].endswith("reading desks.")
