@@ -9,7 +9,7 @@ from ingestion.extract.base import MEBIBYTE
 from ingestion.extract.encodings import Decoded, decode
 
 # Markup is many times its text; what lies behind this is left out and the document is marked as cut.
-MAX_HTML_BYTES = 10 * MEBIBYTE
+MAX_HTML_BYTES = 5 * MEBIBYTE
 CHARSET_BYTES = 4_096
 
 _META_CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]+encoding\s*=\s*[\"']([\w.:-]+)", re.IGNORECASE)
