@@ -28,8 +28,9 @@ def chunk(markdown: str, *, settings: ChunkSettings, count: Counter) -> list[Pas
     start, end = strip_span(markdown, 0, len(markdown))
     if start == end:
         return []
-    if end - start <= settings.target_tokens * CHARS_PER_TOKEN and (tokens := counting(count)(markdown[start:end])) <= settings.target_tokens:
-        return [Passage(start, end, HeadingPaths(markdown).at(start), tokens)]
+    if end - start <= settings.target_tokens * CHARS_PER_TOKEN:
+        tokens = counting(count)(markdown[start:end])
+        if tokens <= settings.target_tokens:
+            return [Passage(start, end, HeadingPaths(markdown).at(start), tokens)]
     module, _, name = CHUNK_STRATEGIES[settings.strategy].partition(":")
     return getattr(import_module(module), name)(markdown, settings=settings, count=count)
-

@@ -20,7 +20,7 @@ class ChunkSettings:
         if self.target_tokens < 1:
             raise ValueError(f"target_tokens is {self.target_tokens}; it must be at least 1.")
         if not 0 <= self.overlap_tokens < self.target_tokens:
-            raise ValueError(f"overlap_tokens is {self.overlap_tokens}; it must be at least 0 and less than target_tokens, {self.target_tokens}.")
+            raise ValueError(f"overlap_tokens is {self.overlap_tokens}; it must be 0 to {self.target_tokens - 1}, less than target_tokens.")
         if self.min_chars < 0:
             raise ValueError(f"min_chars is {self.min_chars}; it must be at least 0.")
 

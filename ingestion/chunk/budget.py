@@ -34,8 +34,8 @@ def resolve_budget(
     window = max_input_tokens - special_tokens - prefix_tokens - reserve
     if window < 1:
         raise ValueError(
-            f"The model reads {max_input_tokens} tokens, of which {special_tokens} special tokens, a prefix of {prefix_tokens} and {reserve} "
-            "for title and headings leave none for text. Shorten the prefix or choose a model that reads more."
+            f"The model reads {max_input_tokens} tokens, of which {special_tokens} special tokens, a prefix of {prefix_tokens} and "
+            f"{reserve} for title and headings leave none for text. Shorten the prefix or choose a model that reads more."
         )
     warnings = []
     if target == "auto":
@@ -53,8 +53,8 @@ def resolve_budget(
     resolved = min(wanted, window)
     if resolved < wanted:
         warnings.append(
-            f"target_tokens {wanted} is more than the model reads; {resolved} is used ({max_input_tokens} less {special_tokens} special tokens, "
-            f"{prefix_tokens} for the prefix and {reserve} for title and headings)."
+            f"target_tokens {wanted} is more than the model reads; {resolved} is used ({max_input_tokens} less {special_tokens} special "
+            f"tokens, {prefix_tokens} for the prefix and {reserve} for title and headings)."
         )
     overlap_tokens = math.floor(resolved * overlap) if overlap < 1 else math.floor(overlap)
     if overlap >= 1 and overlap_tokens > resolved // 2 and (resolved < wanted or overlap_tokens >= resolved):

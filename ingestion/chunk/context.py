@@ -15,11 +15,13 @@ def contextual_text(title: str, heading_path: Sequence[str], text: str, *, count
     Headings with which the chunk itself begins are left out, the title too when it repeats the first heading. The line takes at most
     `reserve` tokens: middle headings go first, then the end of what is left.
     """
-    line = _context_line(title, heading_path, text, counting(count), reserve)
+    line = context_line(title, heading_path, text, count=count, reserve=reserve)
     return f"{line}\n\n{text}" if line else text
 
 
-def _context_line(title: str, heading_path: Sequence[str], text: str, count, reserve: int) -> str:
+def context_line(title: str, heading_path: Sequence[str], text: str, *, count: Counter, reserve: int = 32) -> str:
+    """The line above the text in `contextual_text`; empty when there is nothing to say that the text does not say itself."""
+    count = counting(count)
     title = " ".join(title.split())
     path = [" ".join(heading.split()) for heading in heading_path]
     path = [heading for heading in path if heading]

@@ -67,8 +67,10 @@ def fold(ruler: Ruler, units: Units, groups: Groups, *, target: int, min_chars: 
     candidates = []
     previous = None
     for first in lengths:
-        if previous is not None and (lengths[previous] < min_chars or lengths[first] < min_chars) and (kin := _kinship(units, first)) is not None:
-            candidates.append((kin, _hash(text, units.starts[first], units.end(first)), first))
+        if previous is not None and min(lengths[previous], lengths[first]) < min_chars:
+            kin = _kinship(units, first)
+            if kin is not None:
+                candidates.append((kin, _hash(text, units.starts[first], units.end(first)), first))
         previous = first
     candidates.sort()
     for _, _, boundary in candidates:

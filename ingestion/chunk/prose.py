@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import pairwise
 
 import semchunk
 
@@ -52,7 +53,7 @@ def piece_starts(ruler: Ruler, start: int, end: int, limit: int) -> list[int]:
         characters = max(1, int(limit / 2 / density)) if density else stop - at
         _, spans = semchunk.chunk(ruler.text[at:stop], characters, len, memoize=False, offsets=True)
         edges = [at, *(at + begin for begin, _ in spans[1:]), stop]
-        for left, right in zip(edges, edges[1:], strict=False):
+        for left, right in pairwise(edges):
             while left < right:
                 starts.append(left)
                 if ruler.fits(left, right, limit):
@@ -74,7 +75,9 @@ def _continues(text: str, at: int) -> bool:
     character = text[at]
     if character < "\u0300":
         return False
-    return character in _JOINERS or text[at - 1] == "\u200d" or unicodedata.category(character) in ("Mn", "Mc", "Me") or "\U0001f3fb" <= character <= "\U0001f3ff"
+    if character in _JOINERS or text[at - 1] == "\u200d" or "\U0001f3fb" <= character <= "\U0001f3ff":
+        return True
+    return unicodedata.category(character) in ("Mn", "Mc", "Me")
 
 
 def window_end(text: str, start: int, end: int, width: int) -> int:

@@ -26,7 +26,8 @@ def chunk(markdown: str, *, settings: ChunkSettings, count: Counter) -> list[Pas
     for start in _cuts(ruler, limit):
         units.add(start, ITEM, 0, md.PARAGRAPH, 0)
     number = len(units.starts)
-    groups = Groups(list(range(number)), list(range(number)), [ruler.size(units.starts[index], units.end(index)) for index in range(number)])
+    sizes = [ruler.size(units.starts[index], units.end(index)) for index in range(number)]
+    groups = Groups(list(range(number)), list(range(number)), sizes)
     if settings.min_chars:
         fold(ruler, units, groups, target=settings.target_tokens, min_chars=settings.min_chars)
     paths = HeadingPaths(markdown)

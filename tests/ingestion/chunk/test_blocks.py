@@ -42,7 +42,11 @@ def test_spans_are_whole_lines_and_titles_are_clean():
 
 
 def test_a_paragraph_marked_up_as_heading_is_a_paragraph():
-    assert [block.kind for block in parse_blocks("# " + "word " * 100 + "\n\n" + "word " * 100 + "\n---\n")] == ["paragraph", "paragraph", "rule"]
+    assert [block.kind for block in parse_blocks("# " + "word " * 100 + "\n\n" + "word " * 100 + "\n---\n")] == [
+        "paragraph",
+        "paragraph",
+        "rule",
+    ]
 
 
 def test_leading_headings():

@@ -38,7 +38,14 @@ def test_an_overlap_too_large_for_what_is_left_is_clamped_too(target):
 
 @pytest.mark.parametrize(
     ("target", "overlap", "says"),
-    [(31, 0, "32 to 8000"), (8001, 0, "32 to 8000"), (100, 0.6, "0.5 at most"), (100, 100, "less than"), (100, -0.1, "0 or more"), (100, float("nan"), "0 or")],
+    [
+        (31, 0, "32 to 8000"),
+        (8001, 0, "32 to 8000"),
+        (100, 0.6, "0.5 at most"),
+        (100, 100, "less than"),
+        (100, -0.1, "0 or more"),
+        (100, float("nan"), "0 or"),
+    ],
 )
 def test_what_the_schema_refuses_is_refused_here(target, overlap, says):
     with pytest.raises(ValueError, match=says):

@@ -8,10 +8,13 @@ from ingestion.chunk import CHUNK_STRATEGIES, ChunkSettings, Passage, chunk
 
 TOKEN = re.compile(r"\w{1,8}|[^\w\s]")
 FRAGMENTS = [
-    "# A", "## B b", "### C ###", "Setext\n===", "Two\nlines\n---", "para one. It has sentences! Does it? Yes.", "word " * 60, "long" * 400,
-    "- item\n  - nested\n    - deep\n- other", "1. a\n2. b\n\n   para in item\n\n   ```\n   code\n   ```", "```py\ncode()\n\nmore()\n```", "~~~\nunclosed",
-    "> quote\n> more\n>\n> again", "|a|b|\n|-|-|\n" + "".join(f"|r{i}|v {i}|\n" for i in range(40)), "中文字符测试。这是第二句！" * 30,
-    "ภาษาไทยไม่มีช่องว่าง" * 20, "👩‍👩‍👧‍👦é́́" * 30, "<div>\n<p>x</p>\n</div>", "<!-- c", "   ", "\u3000", "\t", "***", "    indented code\n    more",
+    "# A", "## B b", "### C ###", "Setext\n===", "Two\nlines\n---", "para one. It has sentences! Does it? Yes.", "word " * 60,
+    "long" * 400, "~~~\nunclosed",
+    "- item\n  - nested\n    - deep\n- other", "1. a\n2. b\n\n   para in item\n\n   ```\n   code\n   ```", "```py\ncode()\n\nmore()\n```",
+    "> quote\n> more\n>\n> again", "|a|b|\n|-|-|\n" + "".join(f"|r{i}|v {i}|\n" for i in range(40)),
+    "中文字符测试。这是第二句！" * 30,
+    "ภาษาไทยไม่มีช่องว่าง" * 20, "👩‍👩‍👧‍👦é́́" * 30, "<div>\n<p>x</p>\n</div>", "<!-- c", "   ", "\u3000", "\t", "***",
+    "    indented code\n    more",
     "مرحبا بالعالم؟ نعم۔ " * 20, "[link](http://x)", "|", "a|b\n-|-", "-", "#", "####### no", "\x00\x1c", "\ud800",
 ]  # fmt: skip
 
@@ -104,7 +107,9 @@ def test_an_unknown_strategy_names_the_known_ones():
         chunk("text", settings=ChunkSettings("magic", 100, 0, 0), count=count)
 
 
-@pytest.mark.parametrize("values", [{"target_tokens": 0}, {"target_tokens": 40, "overlap_tokens": 40}, {"overlap_tokens": -1}, {"min_chars": -1}])
+@pytest.mark.parametrize(
+    "values", [{"target_tokens": 0}, {"target_tokens": 40, "overlap_tokens": 40}, {"overlap_tokens": -1}, {"min_chars": -1}]
+)
 def test_settings_that_could_never_work_are_refused(values):
     with pytest.raises(ValueError, match="must be"):
         ChunkSettings(**values)

@@ -1,3 +1,4 @@
+import itertools
 import re
 
 from ingestion.chunk import ChunkSettings, chunk
@@ -12,4 +13,4 @@ def test_structure_is_not_looked_at_but_headings_are_known():
     passages = chunk(markdown, settings=ChunkSettings("recursive", 60, 12, 120), count=count)
     assert {passage.heading_path for passage in passages} == {("One",), ("Two",)}
     assert all(passage.tokens <= 60 for passage in passages)
-    assert any(after.start < before.end for before, after in zip(passages, passages[1:], strict=False))
+    assert any(after.start < before.end for before, after in itertools.pairwise(passages))

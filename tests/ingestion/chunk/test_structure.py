@@ -1,3 +1,4 @@
+import itertools
 import re
 
 from ingestion.chunk import ChunkSettings, chunk
@@ -37,13 +38,15 @@ def test_a_heading_never_stands_alone_before_a_paragraph_that_just_fits():
 def test_setext_headings_count_and_code_hides_headings():
     script = "run --it\n" * 20
     found = cut(f"Title\n=====\n\n{sentences(8)}\n\n```sh\n# not a heading\n{script}```\n\nPart two\n---\n\n{sentences(8)}")
-    assert [path for path, _ in found][0] == ("Title",)
+    assert next(path for path, _ in found) == ("Title",)
     assert found[-1][0] == ("Title", "Part two")
     assert all(path != ("not a heading",) for path, _ in found)
 
 
 def test_a_long_table_is_cut_between_rows_and_remembers_its_header():
-    markdown = f"# T\n\n{sentences(3)}\n\n| name | value |\n|---|---|\n" + "".join(f"| row {index} | {index * 7} |\n" for index in range(60))
+    markdown = f"# T\n\n{sentences(3)}\n\n| name | value |\n|---|---|\n" + "".join(
+        f"| row {index} | {index * 7} |\n" for index in range(60)
+    )
     passages = chunk(markdown, settings=ChunkSettings("structure", 80, 10, 0), count=count)
     rows = [passage for passage in passages if passage.table_header]
     assert len(rows) > 4
@@ -94,7 +97,7 @@ def test_neighbours_inside_one_paragraph_overlap_by_whole_sentences():
     passages = chunk(sentences(60), settings=ChunkSettings("structure", 80, 20, 0), count=count)
     text = sentences(60)
     shared = 0
-    for before, after in zip(passages, passages[1:], strict=False):
+    for before, after in itertools.pairwise(passages):
         overlap = text[after.start : before.end]
         assert count(overlap) <= 20
         if after.start < before.end:

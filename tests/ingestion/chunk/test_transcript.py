@@ -1,3 +1,4 @@
+import itertools
 import re
 
 import pytest
@@ -22,4 +23,4 @@ def test_turns_overlap_and_headings_are_known():
     markdown = "# Call\n\n" + "\n\n".join(f"Ann: This is what I say {index}. It is short." for index in range(60))
     passages = chunk(markdown, settings=ChunkSettings("transcript", 100, 15, 120), count=count)
     assert {passage.heading_path for passage in passages} == {("Call",)}
-    assert sum(after.start < before.end for before, after in zip(passages, passages[1:], strict=False)) > len(passages) // 2
+    assert sum(after.start < before.end for before, after in itertools.pairwise(passages)) > len(passages) // 2
