@@ -8,7 +8,7 @@ from config.problems import handler400, handler403, handler404, handler500
 __all__ = ["handler400", "handler403", "handler404", "handler500"]
 
 urlpatterns = [
-    path("", include("config.health")),
+    path("", include("ingestion.api.health")),
     path("admin/", admin.site.urls),
     path("api/v1/", include("config.api")),
 ]

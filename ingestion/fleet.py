@@ -4,7 +4,7 @@ import logging
 import os
 import threading
 from collections import Counter
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import psutil
 from django.db import DatabaseError, close_old_connections
@@ -31,6 +31,19 @@ def slots() -> Counter[str]:
 def queues_without_worker() -> list[str]:
     have = slots()
     return [queue for queue in queues.QUEUES if not have[queue]]
+
+
+def known_queues() -> tuple[str, ...]:
+    return queues.QUEUES
+
+
+def queues_without_proof(age: timedelta, *, now: datetime) -> list[str]:
+    """Queues through which a proof was sent and did not come out for so long. None before the beat's first round."""
+    return [
+        row.queue
+        for row in QueueBeat.objects.filter(first_sent_at__lt=now - age)
+        if row.received_at is None or row.received_at < now - age
+    ]
 
 
 class Heart:

@@ -11,7 +11,7 @@ from ingestion import claims
 from ingestion.models import EmbeddedText, IngestionRun, ProviderCall
 from kb import blobs
 from kb.models import Document, EmbeddingSpace, File, IdempotencyKey, KnowledgeBase, Organization, Source
-from kb.stores import words
+from kb.stores import statistics
 from kb.stores.provision import build_indexes
 
 log = logging.getLogger(__name__)
@@ -74,7 +74,6 @@ def clear_deleted() -> None:
     for knowledge_base in KnowledgeBase.objects.filter(state=KnowledgeBase.State.DELETING):
         for source in Source.objects.filter(knowledge_base=knowledge_base):
             clear_source(source)
-        words.forget(knowledge_base.id)
         knowledge_base.delete()
     for organization in Organization.objects.filter(state=Organization.State.DELETING):
         KnowledgeBase.objects.filter(organization=organization).update(state=KnowledgeBase.State.DELETING)
@@ -84,9 +83,10 @@ def clear_deleted() -> None:
 
 def fold_words() -> None:
     """Fold the pending changes of word statistics, and bring scores up to a changed average length."""
-    for knowledge_base_id in words.pending():
-        words.fold_statistics(knowledge_base_id)
-        words.refresh_impacts(knowledge_base_id)
+    for knowledge_base_id in statistics.knowledge_bases_to_fold():
+        statistics.fold_statistics(knowledge_base_id)
+        while statistics.refresh_impacts(knowledge_base_id):
+            pass
 
 
 def build_vector_indexes() -> None:

@@ -21,7 +21,7 @@ _MACHINES = {"amd64": "x86_64", "x86_64": "x86_64", "arm64": "arm64" if sys.plat
 
 
 def _package(name: str, user: Account) -> Path:
-    """The package's folder where the user can read it; else a copy, made once for each version and place, complete or absent."""
+    """The package's folder where the user can read it; else a copy, made once for each version, complete or absent."""
     spec = importlib.util.find_spec(name)
     if spec is None or spec.origin is None:
         raise ServiceError(
@@ -31,7 +31,9 @@ def _package(name: str, user: Account) -> Path:
     original = Path(spec.origin).parent
     if barred(original, user) is None:
         return original
-    key = hashlib.sha256(f"{importlib.metadata.version(name)} {original}".encode()).hexdigest()[:12]
+    # RECORD lists the hash of every file of the package: equal ones share a copy, whichever virtualenv they come from.
+    record = importlib.metadata.distribution(name).read_text("RECORD") or str(original)
+    key = hashlib.sha256(record.encode()).hexdigest()[:12]
     copy = CACHE / f"{name}-{key}"
     if not copy.exists():
         _copy(original, copy)

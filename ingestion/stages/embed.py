@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID, uuid4
 
+import numpy as np
 from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
@@ -16,7 +17,8 @@ from ingestion.models import EmbeddedText, IngestionRun, ProviderCall, RunItem
 from ingestion.stages.items import Outcome, close
 from ingestion.stages.slices import Slice
 from kb.embedding import provider_of
-from kb.providers import ModelSpec, Role, embed, make_batches
+from kb.providers import ModelSpec, Role, embed
+from kb.providers.batches import make_batches
 from kb.providers.base import EmbeddingProvider
 
 log = logging.getLogger(__name__)
@@ -154,12 +156,14 @@ def _refuse_all(run: IngestionRun, error: LecternError) -> None:
             close(item, Outcome(Verdict.FAILED, "embedding_failed", error.message))
 
 
-def _fill(batch: list[Wanted], vectors) -> None:
+def _fill(batch: list[Wanted], vectors: np.ndarray) -> None:
+    pairs = sorted(zip(batch, vectors, strict=True), key=lambda pair: pair[0].id)
     with connection.cursor() as cursor:
-        cursor.executemany(
-            "UPDATE ingestion_embeddedtext SET vector = %s, text = NULL, lease_token = NULL, lease_until = NULL, attempts = 0, failures = 0,"
-            " used_at = now() WHERE id = %s AND vector IS NULL",
-            [(HalfVector(vector), wanted.id) for wanted, vector in sorted(zip(batch, vectors, strict=True), key=lambda pair: pair[0].id)],
+        cursor.execute(
+            "UPDATE ingestion_embeddedtext text SET vector = paid.vector::halfvec, text = NULL, lease_token = NULL, lease_until = NULL,"
+            " attempts = 0, failures = 0, used_at = now()"
+            " FROM unnest(%s::bigint[], %s::text[]) AS paid (id, vector) WHERE text.id = paid.id AND text.vector IS NULL",
+            [[wanted.id for wanted, _ in pairs], [HalfVector(vector).to_text() for _, vector in pairs]],
         )
 
 

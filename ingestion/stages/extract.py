@@ -76,16 +76,15 @@ def extract_item(run: IngestionRun, item: RunItem, plan: Plan) -> None:
 
 
 def _read(item: RunItem, plan: Plan) -> Reading:
-    chunk = {**plan.chunk, "title": item.title if item.markdown_id else None}
     if item.markdown is None:
         with blobs.local_path(item.blob) as path:
             declared = item.document.media_type if item.document else None
             request = {"op": "extract", "path": str(path), "name": item.key, "declared_type": declared or None}
-            result = sandbox().run({**request, "limits": plan.extract, "chunk": chunk})
+            result = sandbox().run({**request, "limits": plan.extract, "chunk": plan.chunk})
         extracted = dict(result["extracted"])
         return Reading(extracted.pop("markdown"), extracted, result["passages"])
     with blobs.local_path(item.markdown) as path:
-        result = sandbox().run({"op": "chunk", "path": str(path), "limits": plan.extract, "chunk": chunk})
+        result = sandbox().run({"op": "chunk", "path": str(path), "limits": plan.extract, "chunk": plan.chunk, "title": item.title})
     document = item.document
     extracted = {
         "title": document.title,

@@ -194,7 +194,7 @@ def _insert(run: IngestionRun, document: Document, new: list[Passage], language:
     paid = {bytes(digest): vector for digest, vector in paid.items()}
     scope = {"organization": run.organization_id, "knowledge_base": run.knowledge_base_id}
     vectors.add_vectors(
-        **scope, space=run.space_id, rows=[vectors.VectorRow(row.id, paid[passage.text_hash]) for row, passage in zip(rows, new, strict=True)]
+        **scope, space=run.space, rows=[vectors.VectorRow(row.id, paid[passage.text_hash]) for row, passage in zip(rows, new, strict=True)]
     )
     counted = [(row.id, *analysed[passage.text_hash]) for row, passage in zip(rows, new, strict=True)]
     words.add_words(**scope, rows=[words.WordRow(chunk_id, hash_counts(counts), length) for chunk_id, counts, length in counted])
