@@ -8,7 +8,7 @@ import httpx
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from config.embedded.stack import stack_lives
+from config.embedded.stack import read_stack
 from kb import services
 from kb.models import ApiKey, EmbeddingModel, Organization, Role, User
 
@@ -46,8 +46,8 @@ class Command(BaseCommand):
 
     def _url(self) -> str:
         """Where the web process of this stack listens; its port may differ from LECTERN_PORT when that was taken."""
-        stack = stack_lives(settings.HOME)
-        return stack.url if stack else settings.SITE_URL
+        stack = read_stack(settings.HOME)
+        return (stack.url if stack else None) or settings.SITE_URL
 
     def _refuse_hashing(self) -> None:
         default = EmbeddingModel.objects.filter(is_default=True, organization=None).first()
