@@ -1,7 +1,6 @@
 """Files of upload sources: kept, read once when they come, replaced by name, deleted at once."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import IO
 
 from django.core.files.uploadedfile import UploadedFile
@@ -17,12 +16,6 @@ from kb.models import Blob, Document, File, KnowledgeBase, Source, User, file_ke
 from kb.schemas.source import Upload
 
 
-class IndexState(StrEnum):
-    NOT_INDEXED = "not_indexed"
-    INDEXED = "indexed"
-    CHANGED = "changed"
-
-
 @dataclass(frozen=True, slots=True)
 class Rejected:
     file_name: str
@@ -35,14 +28,6 @@ class Stored:
 
     documents: list[Document]
     rejected: list[Rejected]
-
-
-def index_state(document: Document) -> IndexState:
-    """How what answers stands to what is stored."""
-    if document.content_hash is None or document.tombstoned_at is not None:
-        return IndexState.NOT_INDEXED
-    same = document.file is not None and bytes(document.content_hash) == bytes(document.file.sha256)
-    return IndexState.INDEXED if same else IndexState.CHANGED
 
 
 def upload_limits(source: Source) -> Upload:
@@ -140,7 +125,7 @@ def _attach(source: Source, key: str, name: str, blob: Blob, media_type: str, us
         previous = document.file
         # The name and bytes change; the version that was ingested goes on answering until the next run.
         Document.objects.filter(id=document.id).update(
-            file=file, key=name, media_type=media_type, tombstoned_at=None, missed_runs=0, epoch=F("epoch") + 1
+            file=file, key=name, media_type=media_type, tombstoned_at=None, missed_runs=0, last_error="", epoch=F("epoch") + 1
         )
         document.refresh_from_db()
         if previous is not None and not previous.documents.exists():

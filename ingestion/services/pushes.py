@@ -1,6 +1,9 @@
 """Pushed work: single texts and deletions, claimed per document. It neither waits for a run nor blocks one."""
 
+import unicodedata
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 from uuid import uuid4
 
 from django.db import transaction
@@ -15,10 +18,17 @@ from kb.models import Document, KnowledgeBase, Source, User, key_hash
 
 UNNAMED = "unnamed"
 MAX_TEXT_BYTES = 32 * 1024 * 1024
+MAX_NAME_LENGTH = 300
 
 
 def ingest_text(
-    knowledge_base: KnowledgeBase, *, text: str, document_name: str | None = None, replace: bool = False, user: User | None = None
+    knowledge_base: KnowledgeBase,
+    *,
+    text: str,
+    document_name: str | None = None,
+    replace: bool = False,
+    metadata: Mapping[str, Any] | None = None,
+    user: User | None = None,
 ) -> IngestionRun:
     """Take in one text as a document; the run's id is the ingestion's id. What it replaces answers until it is published.
 
@@ -29,7 +39,8 @@ def ingest_text(
         raise InvalidInput("The text is empty. Send the document's text as the body.")
     if "\x00" in text:
         raise InvalidInput("The text holds a NUL character: it is binary, or damaged. Send plain text; files go to an upload source.")
-    if replace and not document_name:
+    name = _checked_name(document_name)
+    if replace and not name:
         raise InvalidInput("replace=true needs a document_name: documents without a name are never replaced.")
     try:
         content = text.encode("utf-8")
@@ -37,7 +48,7 @@ def ingest_text(
         raise InvalidInput("The text holds half of a surrogate pair, which is no character. Send well-formed UTF-8.") from error
     if len(content) > MAX_TEXT_BYTES:
         raise TooLarge(f"The text has {len(content):,} bytes, the limit is {MAX_TEXT_BYTES:,}. Split it, or use an upload source.")
-    name = (document_name or UNNAMED).strip()[:300] or UNNAMED
+    name = name or UNNAMED
     blob = blobs.store_bytes(knowledge_base.organization_id, content)
     source = direct_source(knowledge_base)
     with transaction.atomic():
@@ -51,6 +62,7 @@ def ingest_text(
             space=knowledge_base.space,
             user=user,
             listed_at=now,
+            crawl_state={"document": str(document.id)},  # outlives the item, whose row is collected one day
         )
         RunItem.objects.create(
             organization_id=run.organization_id,
@@ -63,11 +75,22 @@ def ingest_text(
             blob=blob,
             content_hash=bytes(blob.sha256),
             size=len(content),
+            extracted={"given": dict(metadata)} if metadata else None,
             stage=RunItem.Stage.FETCHED,
             changed_at=now,
         )
         transaction.on_commit(partial(wakes.wake, run.id, "extract", interactive=True))
     return run
+
+
+def _checked_name(name: str | None) -> str:
+    """The name without blanks around it; a line break in one would be taken for the mark between a name and its number."""
+    name = (name or "").strip()
+    if len(name) > MAX_NAME_LENGTH:
+        raise InvalidInput(f"document_name has {len(name):,} characters, the limit is {MAX_NAME_LENGTH}. Shorten it.")
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in name):
+        raise InvalidInput("document_name holds a control character, such as a line break. Remove it.")
+    return name
 
 
 def direct_source(knowledge_base: KnowledgeBase) -> Source:
@@ -105,7 +128,7 @@ def delete_document(document: Document) -> int:
     A file of an upload source goes with it; a page of a crawled site comes back with the next run, so that is refused.
     """
     with transaction.atomic():
-        row = Document.objects.select_for_update(no_key=True).filter(id=document.id).select_related("source", "file").first()
+        row = Document.objects.select_for_update(no_key=True, of=("self",)).select_related("source", "file").filter(id=document.id).first()
         if row is None:
             raise NotFound()
         if row.source.kind == Source.Kind.WEB:

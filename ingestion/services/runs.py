@@ -1,8 +1,11 @@
 """What a person or a schedule does to runs."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -20,8 +23,8 @@ def start_run(source: Source, *, trigger: str = IngestionRun.Trigger.MANUAL, use
     knowledge_base = KnowledgeBase.objects.select_related("current", "space").get(id=source.knowledge_base_id)
     if knowledge_base.state != KnowledgeBase.State.ACTIVE or source.state != Source.State.ACTIVE:
         raise NotFound()
-    if source.kind not in (Source.Kind.WEB, Source.Kind.UPLOAD):
-        raise Conflict("This source takes what is pushed to it; there is nothing to run.")
+    if source.kind not in settings.SOURCE_LISTERS:
+        raise Conflict(f"A source of kind {source.kind} has nothing that lists its documents; there is nothing to run.")
     if not source.enabled:
         raise Conflict(f"The source '{source.name}' is disabled. Enable it and publish, then run it.")
     run = claims.claim(source, trigger=trigger, version=knowledge_base.current, space=knowledge_base.space, user=user)
@@ -41,8 +44,10 @@ def purge_source(source: Source, *, reembed: bool = False, user: User | None = N
     Chunks go on answering until then. Vectors of equal texts are reused, unless `reembed`. Takes the source's claim.
     """
     run = claims.claim(source, kind=Kind.MAINTENANCE, version=None, space=None, user=user, listed_at=timezone.now())
-    with claims.writing(run):
-        forgotten = Document.objects.filter(source=source).update(
+    with _closing(run), claims.writing(run):
+        if reembed:
+            forget_vectors(source)
+        return Document.objects.filter(source=source).update(
             content_hash=None,
             extract_fingerprint="",
             chunk_fingerprint="",
@@ -50,11 +55,20 @@ def purge_source(source: Source, *, reembed: bool = False, user: User | None = N
             quarantined_hash=None,
             etag="",
             last_modified="",
+            # A chunk keeps its vector only within its space.
+            **({"space": None} if reembed else {}),
         )
-        if reembed:
-            forget_vectors(source)
+
+
+@contextmanager
+def _closing(run: IngestionRun) -> Iterator[None]:
+    """End a maintenance claim with its work, also when that fails: a claim left open would block the source for days."""
+    try:
+        yield
+    except BaseException as error:
+        claims.finish(run, status=Status.FAILED, stop_reason="", error=str(error)[:2000])
+        raise
     claims.finish(run, status=Status.SUCCEEDED, stop_reason=StopReason.COMPLETED)
-    return forgotten
 
 
 def forget_vectors(source: Source) -> None:
@@ -71,40 +85,62 @@ def forget_vectors(source: Source) -> None:
 
 
 def confirm_removals(run: IngestionRun, *, user: User | None = None) -> int:
-    """Remove what a braked run planned to remove, looking at each document again; returns how many went."""
-    planned = _answer(run, Status.SUCCEEDED)
-    source = run.source
+    """Carry out what a braked run planned; returns how many documents went. What was seen again since stays.
+
+    The source is claimed before the plan is taken: a run in the way is a `Conflict`, and the plan waits.
+    """
+    _require_plan(run)
     maintenance = claims.claim(
-        source, kind=Kind.MAINTENANCE, version=run.version, space=run.space, user=user, listed_at=timezone.now()
+        run.source, kind=Kind.MAINTENANCE, version=run.version, space=run.space, user=user, listed_at=timezone.now()
     )
-    still = Document.objects.filter(id__in=planned, source=source, tombstoned_at=None, missed_runs__gt=0) | Document.objects.filter(
-        id__in=planned, source=source, tombstoned_at=None, last_run_id=run.id
-    )
-    # A document that a later run saw again has another last run and no misses.
-    ids = list(still.values_list("id", flat=True).distinct())
-    for start in range(0, len(ids), 100):
-        remove_documents(maintenance, ids[start : start + 100])
-    claims.finish(maintenance, status=Status.SUCCEEDED, stop_reason=StopReason.COMPLETED)
+    with _closing(maintenance):
+        planned = _answer(run)
+        kept = _seen_since(run, planned)
+        ids = [identifier for identifier in planned if identifier not in kept]
+        for start in range(0, len(ids), 100):
+            remove_documents(maintenance, ids[start : start + 100])
     return len(ids)
 
 
 def reject_removals(run: IngestionRun) -> int:
     """Forget the plan of a braked run and start counting misses anew; returns how many documents stay."""
-    planned = _answer(run, Status.SUCCEEDED)
-    return Document.objects.filter(id__in=planned, source_id=run.source_id).update(missed_runs=0)
+    return Document.objects.filter(id__in=_answer(run), source_id=run.source_id).update(missed_runs=0)
 
 
-def _answer(run: IngestionRun, status: str) -> list[UUID]:
+def count_planned(run: IngestionRun) -> int:
+    """How many documents a confirmation would remove now."""
+    planned = [UUID(value) for value in run.planned_removals]
+    return len(set(planned) - _seen_since(run, planned))
+
+
+def replace_plans(run: IngestionRun) -> int:
+    """Drop the unanswered plans of earlier runs: what this complete run concluded takes their place. Returns how many."""
+    earlier = IngestionRun.objects.filter(source=run.source_id, status=Status.NEEDS_CONFIRMATION, created_at__lt=run.created_at)
+    return earlier.update(status=Status.SUCCEEDED, planned_removals=[], error="A later run replaced its plan of removals.")
+
+
+def _require_plan(run: IngestionRun) -> None:
+    if run.status != Status.NEEDS_CONFIRMATION:
+        raise Conflict("This run does not wait for a confirmation.")
+
+
+def _answer(run: IngestionRun) -> list[UUID]:
     """Take the plan exactly once."""
     with transaction.atomic():
         row = IngestionRun.objects.select_for_update(no_key=True).get(id=run.id)
-        if row.status != Status.NEEDS_CONFIRMATION:
-            raise Conflict("This run does not wait for a confirmation.")
-        row.status = status
+        _require_plan(row)
+        row.status = Status.SUCCEEDED
         planned = row.planned_removals
         row.planned_removals = []
         row.save(update_fields=["status", "planned_removals"])
     return [UUID(value) for value in planned]
+
+
+def _seen_since(run: IngestionRun, planned: list[UUID]) -> set[UUID]:
+    """Planned documents that are gone already, that the source showed again, or that somebody uploaded anew."""
+    rows = Document.objects.filter(id__in=planned, source=run.source_id, tombstoned_at=None, seen_at__lt=run.created_at)
+    rows = rows.exclude(file__created_at__gte=run.created_at)
+    return set(planned) - set(rows.values_list("id", flat=True))
 
 
 def settle_closed_run(run: IngestionRun, *, limit: int = 1000) -> int:

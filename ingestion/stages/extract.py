@@ -63,7 +63,7 @@ def work(run: IngestionRun, part: Slice) -> None:
 def extract_item(run: IngestionRun, item: RunItem, plan: Plan) -> None:
     """Read, cut and say which vectors are wanted; any failure becomes the item's verdict."""
     try:
-        reading = _read(item, plan)
+        reading = read_item(item, plan)
         markdown = item.markdown or blobs.store_bytes(run.organization_id, reading.markdown.encode("utf-8"))
     except ExtractionError as error:
         _fail(run, item, error)
@@ -75,7 +75,8 @@ def extract_item(run: IngestionRun, item: RunItem, plan: Plan) -> None:
     _want(run, item, plan, reading, markdown)
 
 
-def _read(item: RunItem, plan: Plan) -> Reading:
+def read_item(item: RunItem, plan: Plan) -> Reading:
+    """What a child makes of the item's bytes, or of its Markdown where that is known already."""
     if item.markdown is None:
         with blobs.local_path(item.blob) as path:
             declared = item.document.media_type if item.document else None
@@ -115,13 +116,15 @@ def _want(run: IngestionRun, item: RunItem, plan: Plan, reading: Reading, markdo
     with claims.writing(run):
         if not owned(item):
             return
+        given = (item.extracted or {}).get("given", {})  # metadata that came with a pushed text
+        metadata = {**reading.extracted["metadata"], **given}
         new, missing = _insert_wanted(run, hashes, texts, [passage["tokens"] for passage in passages])
         advance(
             item,
             Stage.EXTRACTED if missing else Stage.EMBEDDED,
             markdown=markdown,
             title=(reading.extracted["title"] or item.title)[:300],
-            extracted={**reading.extracted, "characters": len(reading.markdown)},
+            extracted={**reading.extracted, "metadata": metadata, "given": given, "characters": len(reading.markdown)},
             passages=[[p["start"], p["end"], p["heading_path"], p["tokens"], p["table_header"], p["context"]] for p in passages],
             text_hashes=hashes,
             fingerprints=dict(plan.fingerprints),

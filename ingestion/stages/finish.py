@@ -12,7 +12,7 @@ from ingestion.models import IngestionRun, RunItem
 from ingestion.plan import plan_for
 from ingestion.removal import remove_documents
 from ingestion.reconcile import Action, Coverage, Known, Reconciliation, Seen, Settings, reconcile
-from ingestion.services.runs import start_run
+from ingestion.services.runs import replace_plans, start_run
 from ingestion.stages.items import has_open
 from ingestion.stages.slices import Slice
 from kb.models import Document, Source
@@ -41,6 +41,8 @@ def work(run: IngestionRun, part: Slice) -> None:
     error = "" if status != Status.FAILED else _first_error(run)
     plan = [str(identifier) for identifier in decided.removals] if decided and decided.braked else []
     if claims.finish(run, status=status, stop_reason=stop_reason, error=error, planned_removals=plan):
+        if decided is not None and decided.concludes:
+            replace_plans(run)
         _run_again(run)
 
 

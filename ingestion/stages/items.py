@@ -72,7 +72,9 @@ def advance(item: RunItem, stage: str, **values: object) -> None:
 
 
 def close(item: RunItem, outcome: Outcome, **values: object) -> None:
-    """Give the item its verdict; what only the work needed is dropped."""
+    """Give the item its verdict, and its document the error; what only the work needed is dropped."""
+    if outcome.verdict == Verdict.FAILED and item.document_id:
+        Document.objects.filter(id=item.document_id, epoch=item.epoch).update(last_error=outcome.error[:2000])
     advance(
         item,
         Stage.DONE,

@@ -72,7 +72,7 @@ def _take_lease(run: IngestionRun) -> object | None:
 def _add_items(run: IngestionRun, page: list[Listed], plan: Plan) -> None:
     items, unchanged = [], []
     for entry in page:
-        item = _item(run, entry, plan)
+        item = item_for(run, entry, plan)
         items.append(item)
         if item.verdict == Verdict.UNCHANGED:
             unchanged.append(entry.document.id)
@@ -80,7 +80,8 @@ def _add_items(run: IngestionRun, page: list[Listed], plan: Plan) -> None:
     Document.objects.filter(id__in=unchanged).update(missed_runs=0, seen_at=timezone.now(), last_run_id=run.id)
 
 
-def _item(run: IngestionRun, entry: Listed, plan: Plan) -> RunItem:
+def item_for(run: IngestionRun, entry: Listed, plan: Plan) -> RunItem:
+    """The item (not saved) of a listed document, with its verdict if that needs no work."""
     document = entry.document
     item = RunItem(
         organization_id=run.organization_id,
