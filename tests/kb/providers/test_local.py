@@ -1,6 +1,7 @@
 import importlib.util
 import json
 import shutil
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -159,7 +160,7 @@ def test_wrong_settings_say_what_to_do(changes, message):
         LocalProvider(replace(SPEC, **changes))
 
 
-@pytest.mark.skipif(importlib.util.find_spec("sentence_transformers") is not None, reason="torch is installed here")
-def test_without_torch_the_torch_backend_says_what_to_install():
+def test_without_torch_the_torch_backend_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)  # as if it were not installed
     with pytest.raises(InvalidInput, match=r"requirements/torch\.txt"):
         LocalProvider(replace(SPEC, parameters={"backend": "torch"}))
