@@ -1,0 +1,188 @@
+"""Answers of the retrieval routes, as OpenAPI shows them."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from retrieval.models import RetrievalTrace
+from retrieval.search import Answer
+from retrieval.services import Comparison
+from retrieval.traces import describe_target
+
+
+class _Shown(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+
+class ShownSpan(_Shown):
+    """Characters of the document's Markdown, end not included."""
+
+    start: int
+    end: int
+
+
+class ShownScores(_Shown):
+    """Null where a side did not name the hit."""
+
+    vector: float | None = Field(description="Cosine similarity.")
+    keyword: float | None = Field(description="BM25 as a share of the most that the query's terms could score, 0–1.")
+    keyword_raw: float | None = Field(description="BM25.")
+    fused: float | None = Field(description="What hybrid mode ranks by.")
+    reranked: float | None = Field(description="The reranker's probability.")
+    vector_rank: int | None
+    keyword_rank: int | None
+
+
+class ShownDocument(_Shown):
+    id: UUID
+    title: str
+    url: str | None
+    source_id: UUID
+    knowledge_base_id: UUID
+    media_type: str | None
+    language: str | None
+
+
+class ShownHit(_Shown):
+    citation: str = Field(description="Id to cite the passage by; opaque.")
+    text: str
+    score: float = Field(description="The score that ranks: cosine, keyword share or fused, by the mode.")
+    scores: ShownScores
+    document: ShownDocument
+    heading_path: list[str]
+    page: int | None
+    page_end: int | None
+    span: ShownSpan = Field(description="Where `text` stands, neighbours included.")
+    match: ShownSpan = Field(description="The chunk that was found.")
+    chunks: int = Field(description="How many chunks were joined.")
+    metadata: dict[str, Any]
+
+
+class ShownMinScore(_Shown):
+    vector: float
+    keyword: float
+    reranked: float
+
+
+class SearchedKnowledgeBase(_Shown):
+    """A knowledge base that was searched, and under which settings."""
+
+    id: UUID
+    name: str
+    version: int
+    mode: str
+    max_results: int
+    min_score: ShownMinScore
+    neighbours: int
+
+
+class SearchAnswer(_Shown):
+    """Hits, best first, or exactly one `reason` why there are none."""
+
+    hits: list[ShownHit]
+    reason: str | None
+    degraded: str | None = Field(description="What failed where hits came nevertheless, such as `embedding_error`.")
+    trace_id: UUID
+    notes: list[str]
+    timings_ms: dict[str, float]
+    searched: list[SearchedKnowledgeBase]
+    explanation: dict[str, Any] | None = Field(description="Only when `explain` was asked for.")
+
+
+class ComparedAnswer(_Shown):
+    label: str
+    answer: SearchAnswer | None
+    reason: str | None
+    error: str | None = Field(description="Why this variant failed.")
+    trace_id: UUID
+
+
+class CompareAnswer(_Shown):
+    """In the order of the variants."""
+
+    query: str
+    results: list[ComparedAnswer]
+
+
+class TraceSummary(_Shown):
+    id: UUID
+    created_at: datetime
+    query: str
+    mode: str
+    knowledge_base_ids: list[UUID]
+    hits: int
+    reason: str | None
+    degraded: str | None
+
+
+class Trace(_Shown):
+    """One retrieval as it was: settings, versions, hits with their scores, timings, and the reason if it found nothing."""
+
+    id: UUID
+    created_at: datetime
+    query: str
+    mode: str
+    knowledge_base_ids: list[UUID]
+    versions: dict[str, int]
+    settings: dict[str, Any]
+    hits: list[dict[str, Any]]
+    reason: str | None
+    degraded: str | None
+    error: str | None
+    timings_ms: dict[str, float]
+
+
+class TracePage(_Shown):
+    items: list[TraceSummary]
+    next_cursor: str | None
+
+
+def show_answer(answer: Answer) -> dict[str, Any]:
+    shown = SearchAnswer(
+        hits=[ShownHit.model_validate(hit) for hit in answer.hits],
+        reason=answer.reason,
+        degraded=answer.degraded,
+        trace_id=answer.trace_id,
+        notes=list(answer.notes),
+        timings_ms={name: round(spent, 2) for name, spent in answer.timings.items()},
+        searched=[SearchedKnowledgeBase.model_validate(describe_target(target)) for target in answer.searched],
+        explanation=dict(answer.explanation) if answer.explanation is not None else None,
+    )
+    return shown.model_dump(mode="json")
+
+
+def show_comparison(compared: Comparison) -> dict[str, Any]:
+    answer, failure = compared.answer, compared.failure
+    return {
+        "label": compared.variant.label,
+        "answer": show_answer(answer) if answer else None,
+        "reason": failure.extra["reason"] if failure else answer.reason if answer else None,
+        "error": failure.message if failure else None,
+        "trace_id": failure.extra["trace_id"] if failure else str(answer.trace_id) if answer else None,
+    }
+
+
+def show_trace(trace: RetrievalTrace) -> dict[str, Any]:
+    shown = Trace.model_construct(
+        **{name: getattr(trace, name) for name in Trace.model_fields if name not in ("reason", "degraded", "error")},
+        reason=trace.reason or None,
+        degraded=trace.degraded or None,
+        error=trace.error or None,
+    )
+    return shown.model_dump(mode="json")
+
+
+def summarise_trace(trace: RetrievalTrace) -> dict[str, Any]:
+    shown = TraceSummary(
+        id=trace.id,
+        created_at=trace.created_at,
+        query=trace.query[:300],
+        mode=trace.mode,
+        knowledge_base_ids=trace.knowledge_base_ids,
+        hits=len(trace.hits),
+        reason=trace.reason or None,
+        degraded=trace.degraded or None,
+    )
+    return shown.model_dump(mode="json")

@@ -1,0 +1,168 @@
+"""Both sides of a search and their fusion: chunk ids with scores, best first, before anybody has read a text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from time import perf_counter
+from uuid import UUID
+
+from kb.models import Document, EmbeddingSpace
+from kb.stores.contents import Contents
+from kb.stores.cosines import read_cosines
+from kb.stores.vectors import search_vectors
+from kb.stores.words import search_words
+from kb.words.query import WordQuery
+from retrieval.encoding import EncodingFailed, QueryVectors
+from retrieval.fusion import DEFAULT, EXACT, fuse
+from retrieval.hits import Scores
+from retrieval.query import Query, Target
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    chunk: int
+    mode: str
+    score: float
+    scores: Scores
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Knowledge bases of one mode that hold something, with the spaces that their vectors live in."""
+
+    mode: str
+    targets: tuple[Target, ...]
+    spaces: tuple[EmbeddingSpace, ...]
+    contents: dict[UUID, Contents]
+
+    @property
+    def ids(self) -> list[UUID]:
+        return [target.id for target in self.targets]
+
+    def ids_in(self, space: EmbeddingSpace) -> list[UUID]:
+        return [target.id for target in self.targets if space.pk in self.contents[target.id].spaces]
+
+
+@dataclass(slots=True)
+class Findings:
+    """Candidates of all modes in one list. `exhausted`: looking deeper would bring nothing that could pass."""
+
+    candidates: list[Candidate] = field(default_factory=list)
+    exhausted: bool = True
+    timings: dict[str, float] = field(default_factory=dict)
+    plans: list[str] = field(default_factory=list)
+    encoding_error: str = ""
+
+    def clock(self, name: str, since: float) -> None:
+        self.timings[name] = self.timings.get(name, 0.0) + (perf_counter() - since) * 1000
+
+
+def shelve(query: Query, contents: dict[UUID, Contents]) -> list[Shelf]:
+    """The knowledge bases that hold something, by mode: lists of one mode are fused as one, lists of different modes only merged."""
+    filled = sorted((target for target in query.targets if target.id in contents), key=lambda target: target.mode)
+    wanted = {space for target in filled if target.mode != "keyword" for space in contents[target.id].spaces}
+    spaces = {space.pk: space for space in EmbeddingSpace.objects.select_related("embedding_model").filter(pk__in=wanted)} if wanted else {}
+    shelves = []
+    for mode, group in groupby(filled, key=lambda target: target.mode):
+        targets = tuple(group)
+        used = sorted({space for target in targets for space in contents[target.id].spaces}) if mode != "keyword" else []
+        shelves.append(Shelf(mode, targets, tuple(spaces[space] for space in used if space in spaces), contents))
+    return shelves
+
+
+def find_candidates(query: Query, shelves: Sequence[Shelf], words: WordQuery, vectors: QueryVectors, *, depth: int) -> Findings:
+    """The `depth` best of each side of each shelf. `EncodingFailed` where a vector is all that was asked for."""
+    findings = Findings()
+    for shelf in shelves:
+        _search_shelf(query, shelf, words, vectors, depth, findings)
+    findings.candidates.sort(key=lambda candidate: (-candidate.score, candidate.chunk))
+    return findings
+
+
+def _search_shelf(query: Query, shelf: Shelf, words: WordQuery, vectors: QueryVectors, depth: int, findings: Findings) -> None:
+    documents = Document.objects.filter(query.filters) if query.filters is not None else None
+    scope = {"organization": query.organization, "documents": documents}
+    near: list[tuple[int, float]] = []
+    said: list[tuple[int, float, float]] = []
+    more_near = False
+    if shelf.mode != "keyword":
+        near, more_near = _search_vectors(shelf, vectors, depth, findings, scope)
+    if shelf.mode != "vector":
+        started = perf_counter()
+        found = search_words(knowledge_bases=shelf.ids, query=words, limit=depth, **scope)
+        findings.clock("words", started)
+        findings.plans.append(f"words: {found.plan}")
+        said = found.rows
+    if shelf.mode == "hybrid" and near and said:
+        started = perf_counter()
+        near += _cosines_of(shelf, vectors, [row[0] for row in said], {row[0] for row in near}, query)
+        findings.clock("vectors", started)
+    findings.candidates += _scored(shelf.mode, near, said, words)
+    least = min(target.min_score.keyword for target in shelf.targets)
+    more_said = len(said) >= depth and said[-1][2] >= least
+    if more_near or (more_said and (shelf.mode == "keyword" or words.names_something or not near)):
+        findings.exhausted = False
+
+
+def _search_vectors(
+    shelf: Shelf, vectors: QueryVectors, depth: int, findings: Findings, scope: dict
+) -> tuple[list[tuple[int, float]], bool]:
+    least = min(target.min_score.vector for target in shelf.targets)
+    near: list[tuple[int, float]] = []
+    more = False
+    for space in shelf.spaces:
+        try:
+            vector = vectors.vector(space)
+        except EncodingFailed as error:
+            if shelf.mode == "vector":
+                raise
+            findings.encoding_error = str(error)
+            continue
+        started = perf_counter()
+        found = search_vectors(space=space, knowledge_bases=shelf.ids_in(space), query=vector, limit=depth, **scope)
+        findings.clock("vectors", started)
+        findings.plans.append(f"vectors: {found.plan}")
+        near += found.rows
+        more |= len(found.rows) >= depth and found.rows[-1][1] >= least
+    return near, more
+
+
+def _cosines_of(shelf: Shelf, vectors: QueryVectors, chunks: list[int], known: set[int], query: Query) -> list[tuple[int, float]]:
+    missing = [chunk for chunk in chunks if chunk not in known]
+    found: list[tuple[int, float]] = []
+    for space in shelf.spaces:
+        try:
+            vector = vectors.vector(space)
+        except EncodingFailed:
+            continue
+        scope = {"organization": query.organization, "space": space, "knowledge_bases": shelf.ids_in(space)}
+        found += read_cosines(query=vector, chunks=missing, **scope).items()
+    return found
+
+
+def _scored(mode: str, near: list[tuple[int, float]], said: list[tuple[int, float, float]], words: WordQuery) -> list[Candidate]:
+    if mode == "vector":
+        ranked = sorted(dict(near).items(), key=lambda row: (-row[1], row[0]))
+        return [Candidate(chunk, mode, cosine, Scores(vector=cosine, vector_rank=rank)) for rank, (chunk, cosine) in enumerate(ranked, 1)]
+    if mode == "keyword":
+        return [
+            Candidate(chunk, mode, share, Scores(keyword=share, keyword_raw=raw, keyword_rank=rank))
+            for rank, (chunk, raw, share) in enumerate(said, 1)
+        ]
+    fused = fuse(near, [(chunk, share, raw) for chunk, raw, share in said], weights=EXACT if words.names_something else DEFAULT)
+    return [
+        Candidate(
+            hit.id,
+            mode,
+            hit.score,
+            Scores(
+                vector=hit.vector_score,
+                keyword=hit.keyword_score,
+                keyword_raw=hit.keyword_raw,
+                fused=hit.score,
+                vector_rank=hit.vector_rank,
+                keyword_rank=hit.keyword_rank,
+            ),
+        )
+        for hit in fused
+    ]

@@ -1,0 +1,105 @@
+"""From chunks that were found to hits as they are read: neighbours joined, the header of a cut table repeated, the document named."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import or_
+from uuid import UUID
+
+from django.db.models import Q
+
+from config.errors import LecternError
+from kb import blobs
+from kb.models import Blob
+from retrieval.hits import DocumentReference, Hit, Span, citation_of
+from retrieval.hydration import Found, current_chunks
+from retrieval.joining import Piece, Window, join_pieces, merge_windows
+from retrieval.query import Query
+
+log = logging.getLogger(__name__)
+
+_NEIGHBOUR = ("id", "document_id", "ordinal", "start", "end", "text", "table_header")
+
+
+def make_hits(query: Query, found: Sequence[Found]) -> list[Hit]:
+    """Best first; hits of one document whose neighbours overlap become one, at the place and with the scores of the better."""
+    windows = _windows(found)
+    rows = _rows_of(query, found, windows)
+    passages = []
+    for document, window in windows:
+        best = found[window.places[0]]
+        members = [rows[document, ordinal] for ordinal in range(window.first, window.last + 1) if (document, ordinal) in rows]
+        own = [row for row in members if row["id"] == best.row["id"]] or [best.row]
+        passages.append((window.places[0], best, members or own))
+    passages.sort(key=lambda passage: passage[0])
+    headers = _headers([(best, members) for _, best, members in passages])
+    return [_hit(best, members, headers.get(best.row["id"], "")) for _, best, members in passages]
+
+
+def _windows(found: Sequence[Found]) -> list[tuple[UUID, Window]]:
+    by_document: dict[UUID, list[tuple[int, int, int]]] = defaultdict(list)
+    for place, hit in enumerate(found):
+        by_document[hit.row["document_id"]].append((place, hit.row["ordinal"], hit.target.neighbours))
+    return [(document, window) for document, hits in by_document.items() for window in merge_windows(hits)]
+
+
+def _rows_of(query: Query, found: Sequence[Found], windows: Sequence[tuple[UUID, Window]]) -> dict[tuple[UUID, int], dict]:
+    """The chunks of all windows by document and ordinal; one statement, and none where nobody wants neighbours."""
+    rows = {(hit.row["document_id"], hit.row["ordinal"]): hit.row for hit in found}
+    wide = [(document, window) for document, window in windows if window.last > window.first]
+    if wide:
+        wanted = reduce(or_, (Q(document=document, ordinal__range=(window.first, window.last)) for document, window in wide))
+        chunks = current_chunks(query.organization, [target.id for target in query.targets])
+        for row in chunks.filter(wanted).exclude(id__in=[hit.row["id"] for hit in found]).values(*_NEIGHBOUR):
+            rows.setdefault((row["document_id"], row["ordinal"]), row)
+    return rows
+
+
+def _hit(found: Found, members: Sequence[dict], header: str) -> Hit:
+    row, candidate = found.row, found.candidate
+    joined = join_pieces([Piece(member["start"], member["end"], member["text"]) for member in members])
+    return Hit(
+        citation=citation_of(row["id"]),
+        chunk_id=row["id"],
+        text=f"{header}\n{joined.text}" if header else joined.text,
+        score=candidate.score,
+        scores=candidate.scores,
+        document=DocumentReference(
+            id=row["document_id"],
+            title=row["document__title"] or row["document__key"].partition("\n")[0][:300],
+            url=row["document__url"] or None,
+            source_id=row["document__source_id"],
+            knowledge_base_id=row["knowledge_base_id"],
+            media_type=row["document__media_type"] or None,
+            language=row["document__language"] or None,
+        ),
+        heading_path=tuple(row["heading_path"]),
+        page=row["page_start"],
+        page_end=row["page_end"],
+        span=Span(joined.start, joined.end),
+        match=Span(row["start"], row["end"]),
+        chunks=len(members),
+        header_length=len(header) + 1 if header else 0,
+        metadata=row["document__metadata"] or {},
+    )
+
+
+def _headers(passages: Iterable[tuple[Found, Sequence[dict]]]) -> dict[int, str]:
+    """The table header of each passage that begins inside a table, by the id of its best chunk. Read from the stored Markdown."""
+    wanted: dict[int, tuple[UUID, int, int]] = {}
+    for found, members in passages:
+        first = min(members, key=lambda member: member["start"])
+        header = first["table_header"]
+        if header and header[1] <= first["start"] and found.row["document__markdown_id"]:
+            wanted[found.row["id"]] = (found.row["document__markdown_id"], *header)
+    if not wanted:
+        return {}
+    texts: dict[UUID, str] = {}
+    for blob in Blob.objects.filter(id__in={blob for blob, _, _ in wanted.values()}):
+        try:
+            texts[blob.id] = blobs.read_text(blob)
+        except LecternError:
+            # A passage without its header is still an answer.
+            log.warning("The stored Markdown %s could not be read for the header of a table.", blob.id)
+    return {chunk: texts[blob][start:end].strip("\n") for chunk, (blob, start, end) in wanted.items() if blob in texts}

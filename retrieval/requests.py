@@ -1,0 +1,91 @@
+"""What may be asked, by REST, by a workflow step or by a benchmark: the same description for all."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from retrieval.filters import Filter
+
+MAX_QUERY = 100_000
+MAX_KNOWLEDGE_BASES = 100
+MAX_VARIANTS = 6
+
+Mode = Literal["vector", "keyword", "hybrid"]
+Score = Annotated[float, Field(ge=0, le=1)]
+
+
+def _says_something(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it is empty; write what you are looking for")
+    return text
+
+
+def _no_reranker(name: Any) -> Any:
+    if name is not None:
+        raise ValueError("no reranker is registered here; leave it out or send null")
+    return name
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class MinScores(_Request):
+    """Lowest scores by name; those left out stay as each knowledge base sets them."""
+
+    vector: Score | None = Field(None, description="Cosine similarity; hybrid mode uses it too.")
+    keyword: Score | None = Field(None, description="BM25 as a share of the most that the query's terms could score.")
+    reranked: Score | None = Field(None, description="The reranker's probability.")
+
+
+class SearchSettings(_Request):
+    """How to search. What is left out, each knowledge base decides by its own retrieval settings."""
+
+    mode: Mode | None = Field(None, description="Nearest vectors, words (BM25), or both fused into one list.")
+    max_results: int | None = Field(
+        None, ge=1, le=100, description="The most hits. Left out: each knowledge base gives at most its own `max_results`."
+    )
+    min_score: Score | MinScores | None = Field(None, description="A plain number sets the one of the mode (hybrid: `vector`).")
+    rerank: Annotated[str | None, AfterValidator(_no_reranker)] = Field(None, description="Name of a reranker; only null for now.")
+    neighbours: int | None = Field(None, ge=0, le=5, description="Chunks before and after a hit that are joined to it.")
+
+
+class Question(_Request):
+    """What is looked for, and where."""
+
+    query: Annotated[str, AfterValidator(_says_something)] = Field(
+        min_length=1,
+        max_length=MAX_QUERY,
+        description='Plain text. In words, "a phrase" is asked to the letter, and -word or -"a phrase" keeps passages out.',
+    )
+    knowledge_bases: list[str] | None = Field(
+        None, max_length=MAX_KNOWLEDGE_BASES, description="Ids. Left out: every knowledge base that you can see."
+    )
+    filters: Filter | None = Field(None, description="Conditions on documents: their fields and their metadata.")
+
+
+class SearchRequest(Question, SearchSettings):
+    """One search."""
+
+    explain: bool = Field(False, description="Say how the hits were found: plans, candidates, thresholds.")
+
+
+class Variant(SearchSettings):
+    """One way of asking, with a name of the caller's."""
+
+    label: str = Field("", max_length=100)
+
+
+class CompareRequest(Question):
+    """One question under several settings."""
+
+    variants: list[Variant] = Field(min_length=1, max_length=MAX_VARIANTS)
+
+    def request_for(self, variant: Variant) -> SearchRequest:
+        return SearchRequest(
+            query=self.query,
+            knowledge_bases=self.knowledge_bases,
+            filters=self.filters,
+            explain=True,
+            **{name: getattr(variant, name) for name in SearchSettings.model_fields},
+        )

@@ -1,0 +1,184 @@
+"""One search, from the request to the answer. Whatever happens, a trace says what."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+from uuid import UUID
+
+from django.db import DatabaseError, InterfaceError, transaction
+from psycopg_pool import PoolTimeout
+
+from config.errors import Unavailable
+from kb.access import Actor
+from kb.models import Document, Source
+from kb.stores.contents import read_contents
+from kb.words.query import WordQuery, parse_query
+from retrieval import traces
+from retrieval.candidates import Findings, Shelf, find_candidates, shelve
+from retrieval.encoding import EncodingFailed, QueryVectors
+from retrieval.hits import Hit
+from retrieval.hydration import Found, Sieve, is_full, take_hits
+from retrieval.languages import languages_of
+from retrieval.models import Reason
+from retrieval.passages import make_hits
+from retrieval.query import Query, Target, make_query
+from retrieval.requests import SearchRequest
+
+log = logging.getLogger(__name__)
+
+LEAST_DEPTH = 64
+MOST_DEPTH = 4096
+DEEPER = 4
+
+
+class RetrievalFailed(Unavailable):
+    """The store or the embedding model failed; `reason` and `trace_id` are members of the problem."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a search came to, filled in as it goes, so that a failure leaves a trace of what was done until then."""
+
+    hits: list[Hit] = field(default_factory=list)
+    reason: str = ""
+    degraded: str = ""
+    error: str = ""
+    notes: list[str] = field(default_factory=list)
+    timings: dict[str, float] = field(default_factory=dict)
+    explanation: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Hits, best first, or exactly one reason why there are none. `degraded` names what failed where hits came nevertheless."""
+
+    trace_id: UUID
+    hits: Sequence[Hit]
+    reason: str | None
+    degraded: str | None
+    notes: Sequence[str]
+    timings: Mapping[str, float]
+    searched: Sequence[Target]
+    explanation: Mapping[str, Any] | None = None
+
+
+def search(actor: Actor, request: SearchRequest, *, vectors: QueryVectors | None = None) -> Answer:
+    """Find passages in what the actor may see. Raises `NotFound` (a knowledge base), `InvalidInput` and `RetrievalFailed` (503).
+
+    `vectors` keeps the question's vectors between searches for the same text.
+    """
+    started = perf_counter()
+    query = make_query(actor, request)
+    outcome = Outcome()
+    cause: Exception | None = None
+    try:
+        _run(query, outcome, vectors or QueryVectors(query.text, query.organization))
+    except EncodingFailed as error:
+        cause, outcome.reason, outcome.error = error, Reason.EMBEDDING_ERROR, str(error)
+    except (DatabaseError, InterfaceError, PoolTimeout) as error:
+        log.warning("A search failed in the store.", exc_info=error)
+        cause, outcome.reason, outcome.error = error, Reason.STORE_ERROR, f"{type(error).__name__}: {error}"[:2000]
+    outcome.timings["total"] = (perf_counter() - started) * 1000
+    trace_id = traces.write_trace(actor, query, outcome)
+    if cause is not None:
+        raise RetrievalFailed(_failure(outcome), reason=str(outcome.reason), trace_id=str(trace_id)) from cause
+    return Answer(
+        trace_id=trace_id,
+        hits=tuple(outcome.hits),
+        reason=str(outcome.reason) or None,
+        degraded=str(outcome.degraded) or None,
+        notes=tuple(outcome.notes),
+        timings=outcome.timings,
+        searched=query.targets,
+        explanation=outcome.explanation if request.explain else None,
+    )
+
+
+def _failure(outcome: Outcome) -> str:
+    if outcome.reason == Reason.EMBEDDING_ERROR:
+        return f"The question could not be embedded: {outcome.error} Search by keyword mode meanwhile, or try again."
+    return "The store did not answer. Try again in a moment; the trace says what was asked."
+
+
+def _run(query: Query, outcome: Outcome, vectors: QueryVectors) -> None:
+    if not query.targets:
+        outcome.reason = Reason.NO_MATCHING_KNOWLEDGE_BASE
+        return
+    contents = read_contents(organization=query.organization, knowledge_bases=[target.id for target in query.targets])
+    shelves = shelve(query, contents)
+    words = parse_query(query.text, languages_of(query.organization, contents))
+    started = perf_counter()
+    _encode(shelves, vectors)
+    outcome.timings["embedding"] = (perf_counter() - started) * 1000
+    # One transaction: a failed statement leaves nothing half open, also where a caller has one of its own.
+    with transaction.atomic():
+        found, findings, sieve = _look(query, shelves, words, vectors)
+        started = perf_counter()
+        outcome.hits = make_hits(query, found)
+        findings.clock("hydration", started)
+    outcome.timings |= findings.timings
+    outcome.notes += vectors.notes
+    if findings.encoding_error:
+        outcome.degraded = Reason.EMBEDDING_ERROR
+        outcome.error = findings.encoding_error
+        outcome.notes.append(f"The question could not be embedded, so the words alone were searched. {findings.encoding_error}")
+    outcome.explanation = _explanation(findings, sieve, words, shelves)
+    if not outcome.hits:
+        outcome.reason = _reason(query, shelves, sieve)
+
+
+def _encode(shelves: Sequence[Shelf], vectors: QueryVectors) -> None:
+    """Embed before the transaction: a model may take its time. What fails here fails again, from memory, where its mode is known."""
+    for space in {space.pk: space for shelf in shelves for space in shelf.spaces}.values():
+        vectors.prepare(space)
+
+
+def _look(query: Query, shelves: Sequence[Shelf], words: WordQuery, vectors: QueryVectors) -> tuple[list[Found], Findings, Sieve]:
+    """Candidates, and deeper again while fewer hits came than fit and more could exist."""
+    filled = [target.id for shelf in shelves for target in shelf.targets]
+    depth = min(max(LEAST_DEPTH, DEEPER * query.limit), MOST_DEPTH)
+    timings: dict[str, float] = {}
+    while True:
+        findings = find_candidates(query, shelves, words, vectors, depth=depth)
+        sieve = Sieve()
+        started = perf_counter()
+        found = take_hits(query, findings.candidates, words, sieve)
+        findings.clock("hydration", started)
+        for name, spent in findings.timings.items():
+            timings[name] = timings.get(name, 0.0) + spent
+        findings.timings = timings
+        if findings.exhausted or depth >= MOST_DEPTH or is_full(query, found, filled):
+            return found, findings, sieve
+        depth = min(depth * DEEPER, MOST_DEPTH)
+
+
+def _reason(query: Query, shelves: Sequence[Shelf], sieve: Sieve) -> Reason:
+    if shelves:
+        # Only what stood a chance otherwise was too far off; the rest is as good as absent.
+        return Reason.BELOW_MIN_SCORE if sieve.below_min_score else Reason.NO_HITS
+    ids = [target.id for target in query.targets]
+    live = {"organization": query.organization, "knowledge_base__in": ids}
+    documents = Document.objects.filter(**live, tombstoned_at__isnull=True, source__state=Source.State.ACTIVE)
+    # A crawl makes its documents only when they are read: a site that is switched on counts as under way.
+    sites = Source.objects.filter(**live, kind=Source.Kind.WEB, enabled=True, state=Source.State.ACTIVE)
+    return Reason.NOTHING_INGESTED_YET if documents.exists() or sites.exists() else Reason.KNOWLEDGE_BASE_EMPTY
+
+
+def _explanation(findings: Findings, sieve: Sieve, words: WordQuery, shelves: Sequence[Shelf]) -> dict[str, Any]:
+    return {
+        "plans": findings.plans,
+        "candidates": len(findings.candidates),
+        "dropped": {
+            "below_min_score": sieve.below_min_score,
+            "not_current": sieve.not_current,
+            "excluded": sieve.excluded,
+            "without_phrase": sieve.without_phrase,
+        },
+        "terms": sorted(words.terms, key=lambda term: -words.terms[term])[:64],
+        "phrases": list(words.phrases),
+        "excluded": list(words.excluded),
+        "identifiers": list(words.identifiers),
+        "embedding_models": sorted({space.embedding_model.name for shelf in shelves for space in shelf.spaces}),
+    }

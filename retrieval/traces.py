@@ -1,0 +1,94 @@
+"""Traces: written after every retrieval, also after one that failed, and read by those who can see all that was searched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+
+from config.errors import NotFound
+from kb import access
+from kb.access import Actor, Level
+from retrieval.hits import Hit
+from retrieval.models import RetrievalTrace
+from retrieval.query import Query, Target
+
+if TYPE_CHECKING:
+    from retrieval.search import Outcome
+
+# A pasted page need not be kept whole to tell what was asked.
+QUERY_KEPT = 10_000
+
+
+def write_trace(actor: Actor, query: Query, outcome: Outcome) -> UUID:
+    """One insert, in a transaction of its own unless the caller has one."""
+    trace = RetrievalTrace.objects.create(
+        organization=actor.organization,
+        query=query.text[:QUERY_KEPT],
+        mode=query.mode,
+        knowledge_base_ids=[target.id for target in query.targets],
+        versions={str(target.id): target.version for target in query.targets},
+        settings={
+            "request": query.request.model_dump(mode="json", exclude={"query"}) if query.request else {},
+            "knowledge_bases": [describe_target(target) for target in query.targets],
+            "notes": outcome.notes,
+            "explanation": outcome.explanation,
+        },
+        hits=[_describe_hit(hit) for hit in outcome.hits],
+        reason=outcome.reason,
+        degraded=outcome.degraded,
+        error=outcome.error,
+        timings_ms={name: round(spent, 2) for name, spent in outcome.timings.items()},
+        requested_by=actor.user,
+    )
+    return trace.id
+
+
+def describe_target(target: Target) -> dict[str, Any]:
+    least = target.min_score
+    return {
+        "id": str(target.id),
+        "name": target.name,
+        "version": target.version,
+        "mode": target.mode,
+        "max_results": target.max_results,
+        "min_score": {"vector": least.vector, "keyword": least.keyword, "reranked": least.reranked},
+        "neighbours": target.neighbours,
+    }
+
+
+def visible_traces(actor: Actor) -> QuerySet[RetrievalTrace]:
+    """Those of the organization whose knowledge bases the actor can all see; of one that searched none, its asker's own."""
+    rows = access.own_rows(actor, RetrievalTrace)
+    limited = actor.api_key is not None and bool(actor.api_key.knowledge_base_ids)
+    if not limited and (actor.level >= Level.ADMIN or actor.is_operator):
+        return rows
+    seen = list(access.knowledge_bases(actor).values_list("id", flat=True))
+    whole = Q(knowledge_base_ids__contained_by=seen) & ~Q(knowledge_base_ids=[])
+    if actor.user is not None and not limited:
+        whole |= Q(knowledge_base_ids=[], requested_by=actor.user)
+    return rows.filter(whole)
+
+
+def get_trace(actor: Actor, trace_id: str | UUID) -> RetrievalTrace:
+    found = visible_traces(actor).filter(id=access.parse_id(trace_id)).first()
+    if found is None:
+        raise NotFound()
+    return found
+
+
+def _describe_hit(hit: Hit) -> dict[str, Any]:
+    """Where it stands and why it ranks; not its text, which goes when its document goes."""
+    scores = hit.scores
+    return {
+        "citation": hit.citation,
+        "score": hit.score,
+        "scores": {name: getattr(scores, name) for name in scores.__slots__},
+        "document_id": str(hit.document.id),
+        "knowledge_base_id": str(hit.document.knowledge_base_id),
+        "title": hit.document.title,
+        "heading_path": list(hit.heading_path),
+        "page": hit.page,
+        "span": {"start": hit.span.start, "end": hit.span.end},
+    }
