@@ -5,9 +5,6 @@ from collections.abc import Iterator
 import pytest
 from django.db import connections
 
-PASSWORD = "a long password of the tests"
-
-
 @pytest.fixture(scope="session")
 def database_name(worker_id: str) -> str:
     return f"lectern_tests_{worker_id}"
@@ -40,6 +37,16 @@ def _recreate(name: str) -> None:
     owner.close()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_redis(worker_id: str) -> None:
+    """A database of Redis for each process of a test run; the journeys' is number 1."""
+    from django.conf import settings
+
+    number = 2 + int(worker_id.removeprefix("gw")) if worker_id.startswith("gw") else 0
+    settings.REDIS_URL = f"{settings.REDIS_URL.rpartition('/')[0]}/{number}"
+    settings.CELERY = {**settings.CELERY, "broker_url": settings.REDIS_URL}
+
+
 @pytest.fixture(autouse=True)
 def _clean_redis(request: pytest.FixtureRequest) -> Iterator[None]:
     """Keys of one test are nobody else's; only tests that use a database use Redis too."""
@@ -68,7 +75,7 @@ def make_user(organization, name: str, role: str):
     from kb import services
     from kb.models import User
 
-    user = User.objects.create_user(name, password=PASSWORD)
+    user = User.objects.create(username=name)  # without a password: hashing one takes longer than a test; use force_login
     services.add_member(organization, user=user, role=role)
     return user
 
