@@ -72,5 +72,6 @@ class QueueBeat(models.Model):
     """The end-to-end proof of a queue: beat sent a message, a worker of the queue wrote this row."""
 
     queue = models.CharField(max_length=50, primary_key=True)
+    first_sent_at = models.DateTimeField(auto_now_add=True)
     sent_at = models.DateTimeField()
     received_at = models.DateTimeField(null=True)
