@@ -1,7 +1,7 @@
 """A BERT encoder as an OpenVINO graph, written from the safetensors of a sentence-transformers folder.
 
 The graph takes token ids and a mask and gives sentence vectors: encoder, pooling and normalisation in one. No torch, no conversion, no
-network. The weights stay memory-mapped until they are compiled.
+network. The weights stay memory-mapped.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import openvino as ov
 from openvino import opset13 as op
 
 from config.errors import InvalidInput
+from kb.providers.local.weights import MappedWeights
 
 _USE_TORCH = "Set parameters.backend to torch for this model (and install requirements/torch.txt)."
 _ACTIVATIONS = {
@@ -70,19 +71,16 @@ def read_shape(folder: Path) -> EncoderShape:
     )
 
 
-def build_model(folder: Path, shape: EncoderShape) -> ov.Model:
-    """The graph `(input_ids, attention_mask) -> vectors`; its constants are copies that the compiled model releases with it."""
-    from safetensors import safe_open
-
-    with safe_open(folder / "model.safetensors", framework="np") as weights:
-        return _Writer(weights, shape).write()
+def build_model(weights: MappedWeights, shape: EncoderShape) -> ov.Model:
+    """The graph `(input_ids, attention_mask) -> vectors`. Its constants lie in the mapped file, so `weights` must outlive it."""
+    return _Writer(weights, shape).write()
 
 
 class _Writer:
-    def __init__(self, weights: Any, shape: EncoderShape):
+    def __init__(self, weights: MappedWeights, shape: EncoderShape):
         self.weights = weights
         self.shape = shape
-        names = set(weights.keys())
+        names = weights.names
         self.prefix = next((prefix for prefix in ("", "bert.") if f"{prefix}embeddings.word_embeddings.weight" in names), None)
         if self.prefix is None:
             raise InvalidInput(f"The weights do not hold the tensors of a BERT encoder. {_USE_TORCH}")
@@ -101,10 +99,10 @@ class _Writer:
         return ov.Model([op.result(vectors)], [ids, mask], "sentence_encoder")
 
     def _tensor(self, name: str) -> np.ndarray:
-        return self.weights.get_tensor(self.prefix + name).astype(np.float32, copy=False)
+        return self.weights.read(self.prefix + name)
 
     def _constant(self, name: str) -> ov.Node:
-        return op.constant(self._tensor(name))
+        return op.constant(self._tensor(name), shared_memory=True)
 
     def _embed(self, ids: ov.Node) -> ov.Node:
         words = op.gather(self._constant("embeddings.word_embeddings.weight"), ids, _scalar(0, np.int64))

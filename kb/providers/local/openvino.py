@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from config.errors import InvalidInput
 from kb.providers.base import ModelSpec
 from kb.providers.local.graph import build_model, read_shape
-from kb.providers.local.weights import find_folder
+from kb.providers.local.weights import MappedWeights, find_folder
 
 _PRECISION = "INFERENCE_PRECISION_HINT"
 # Measured on 2 cores: less than ~500 padded tokens a thread leaves the cores idle between calls, more than ~2,000 falls out of the caches
@@ -37,7 +37,8 @@ class OpenVinoEncoder:
         self._budget = _TOKENS_PER_THREAD * threads
         self._tokenizer, self._padding = _open_tokenizer(folder, self._most_tokens)
         self._core = ov.Core()
-        self._model = build_model(folder, self._shape)
+        self._weights = MappedWeights(folder / "model.safetensors")
+        self._model = build_model(self._weights, self._shape)
         self._precision = _choose_precision(self._core, spec.parameters.get("precision", "default"))
         self._options = {
             "INFERENCE_NUM_THREADS": threads,
@@ -93,7 +94,13 @@ class OpenVinoEncoder:
         if precision not in self._requests:
             compiled = self._core.compile_model(self._model, "CPU", {**self._options, _PRECISION: precision})
             self._requests[precision] = compiled.create_infer_request()
+            self._warm_up(self._requests[precision])
         return self._requests[precision]
+
+    def _warm_up(self, request: ov.InferRequest) -> None:
+        """Weights are packed for the processor at the first inference; the originals are not read again after it."""
+        request.infer([np.full((1, _LENGTH_STEP), self._padding, dtype=np.int64), np.ones((1, _LENGTH_STEP), dtype=np.int64)])
+        self._weights.forget()
 
 
 def _open_tokenizer(folder: Path, most_tokens: int) -> tuple[Tokenizer, int]:

