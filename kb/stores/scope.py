@@ -6,9 +6,10 @@ from uuid import UUID
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connection
-from django.db.models import QuerySet, Sum
+from django.db.models import QuerySet
 
 from kb.models.documents import Document
+from kb.stores.planning import BY_DOCUMENT
 
 _COUNT = """
 SELECT coalesce(sum(chunks), 0)::bigint FROM (
@@ -17,6 +18,21 @@ SELECT coalesce(sum(chunks), 0)::bigint FROM (
     SELECT chunks FROM lexical_delta WHERE organization = %s AND kb = ANY(%s)
 ) counted
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """`{first} SELECT … FROM {rows} WHERE {condition}`, with the parameters of the first part and of the condition."""
+
+    first: str
+    rows: str
+    condition: str
+    first_parameters: list[object]
+    parameters: list[object]
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return BY_DOCUMENT if self.first else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,30 +51,52 @@ class Scope:
     def ids(self) -> list[UUID]:
         return list(self.knowledge_bases)
 
-    def chosen_documents(self) -> QuerySet[Document]:
-        chosen = Document.objects.filter(organization=self.organization, knowledge_base__in=self.ids())
-        if self.sources is not None:
-            chosen = chosen.filter(source__in=list(self.sources))
-        if isinstance(self.documents, QuerySet):
-            return chosen.filter(pk__in=self.documents.order_by().values("pk"))
-        return chosen if self.documents is None else chosen.filter(pk__in=list(self.documents))
-
     def count(self) -> int:
-        """How many chunks are in scope, from the statistics and without touching a vector. Good enough to choose a plan by."""
-        if self.is_narrowed:
-            return self.chosen_documents().aggregate(chunks=Sum("chunk_count"))["chunks"] or 0
+        """How many chunks are in scope, from statistics and without touching a vector. Good enough to choose a plan by."""
         with connection.cursor() as cursor:
-            cursor.execute(_COUNT, [self.organization, self.ids()] * 2)
+            if self.is_narrowed:
+                condition, parameters = self._chosen_documents()
+                cursor.execute(f"SELECT coalesce(sum(chunk_count), 0)::bigint FROM kb_document WHERE {condition}", parameters)  # noqa: S608 - as below
+            else:
+                cursor.execute(_COUNT, [self.organization, self.ids()] * 2)
             return cursor.fetchone()[0]
 
     def condition(self) -> tuple[str, list[object]]:
-        """SQL that a statement over rows with (organization, kb, chunk) adds to its WHERE, with its parameters."""
-        text, parameters = "organization = %s AND kb = ANY(%s)", [self.organization, self.ids()]
+        """SQL over rows with (organization, kb, chunk) for a WHERE, with its parameters: for an index that yields rows in order."""
+        text, parameters = self._tenant()
         if not self.is_narrowed:
             return text, parameters
+        documents, chosen = self._chosen_documents()
+        # Values are parameters, the rest is ours or Django's own SQL.
+        chunks = f"chunk IN (SELECT id FROM kb_chunk WHERE document_id IN (SELECT id FROM kb_document WHERE {documents}))"  # noqa: S608
+        return f"{text} AND {chunks}", [*parameters, *chosen]
+
+    def selection(self, table: str) -> Selection:
+        """For a scan of all in scope: chunks of chosen documents first, else the planner sorts all and checks each (measured)."""
+        condition, parameters = self._tenant()
+        if not self.is_narrowed:
+            return Selection("", table, condition, [], parameters)
+        documents, chosen = self._chosen_documents()
+        first = (
+            "WITH chosen AS MATERIALIZED (SELECT knowledge_base_id AS kb, id AS chunk FROM kb_chunk"  # noqa: S608 - as above
+            f" WHERE document_id IN (SELECT id FROM kb_document WHERE {documents}))"
+        )
+        return Selection(first, f"{table} JOIN chosen USING (kb, chunk)", condition, chosen, parameters)
+
+    def _tenant(self) -> tuple[str, list[object]]:
+        return "organization = %s AND kb = ANY(%s)", [self.organization, self.ids()]
+
+    def _chosen_documents(self) -> tuple[str, list[object]]:
+        """A condition on kb_document. Lists go as one array: as one parameter each, thousands of them cost more than the search."""
+        text, parameters = "organization_id = %s AND knowledge_base_id = ANY(%s)", [self.organization, self.ids()]
+        if self.sources is not None:
+            text, parameters = f"{text} AND source_id = ANY(%s::uuid[])", [*parameters, list(self.sources)]
+        if self.documents is None:
+            return text, parameters
+        if not isinstance(self.documents, QuerySet):
+            return f"{text} AND id = ANY(%s::uuid[])", [*parameters, list(self.documents)]
         try:
-            documents, chosen = self.chosen_documents().values("pk").query.sql_with_params()
+            query, chosen = self.documents.order_by().values("pk").query.sql_with_params()
         except EmptyResultSet:
             return "false", []
-        chunks = f"chunk IN (SELECT id FROM kb_chunk WHERE document_id IN ({documents}))"  # noqa: S608 - Django's own SQL, values are parameters
-        return f"{text} AND {chunks}", [*parameters, *chosen]
+        return f"{text} AND id IN ({query})", [*parameters, *chosen]

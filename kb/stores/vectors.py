@@ -6,11 +6,12 @@ milliseconds. So the number of rows in scope and its share of the index decide, 
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from uuid import UUID
 
 import numpy as np
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import QuerySet
 from numpy.typing import ArrayLike
 from pgvector import HalfVector
@@ -21,10 +22,13 @@ from kb.models.documents import Document
 from kb.models.spaces import EmbeddingSpace
 from kb.stores import wire
 from kb.stores.copying import copy_rows
+from kb.stores.planning import BY_DOCUMENT, planner
 from kb.stores.scope import Scope
 from kb.stores.tables import LEAVES, embedding_name, embedding_table, space_name
 
 EXACT_ROWS = 20_000
+# Chunks of chosen documents lie apart and are looked up one by one: measured at 50,000, the index overtakes at some 3,000.
+EXACT_ROWS_OF_DOCUMENTS = 4_000
 EXACT_ROWS_AT_MOST = 100_000
 MAX_SCAN_TUPLES = 20_000
 LEAST_EF_SEARCH = 100
@@ -117,7 +121,8 @@ def search_vectors(
     scope = Scope(organization, knowledge_bases, documents, sources)
     vector = HalfVector(_checked([query], space.dimension)[0]).to_text()
     rows_in_scope = scope.count()
-    if rows_in_scope <= EXACT_ROWS or not use_index(rows_in_scope, limit=limit, leaves=_leaves(space, scope)):
+    exact_rows = EXACT_ROWS_OF_DOCUMENTS if scope.is_narrowed else EXACT_ROWS
+    if rows_in_scope <= exact_rows or not use_index(rows_in_scope, limit=limit, leaves=_leaves(space, scope)):
         return VectorMatches(_search_exactly(scope, space, vector, limit), True, EXACT)
     found = _search_index(scope, space, vector, limit)
     if len(found) < limit:
@@ -126,41 +131,44 @@ def search_vectors(
 
 
 def use_index(rows_in_scope: int, *, limit: int, leaves: Sequence[Leaf]) -> bool:
-    """Whether HNSW is worth asking. Pure: below a share of the index its scan would end before `limit` rows in scope turned up."""
-    if rows_in_scope <= EXACT_ROWS or not any(leaf.indexed for leaf in leaves):
+    """Whether HNSW is worth asking for a large scope. Pure: below a share of the index its scan would end before `limit` rows turned up."""
+    if not any(leaf.indexed for leaf in leaves):
         return False
     scanned = limit * max(sum(leaf.rows for leaf in leaves), rows_in_scope) / rows_in_scope
     return not (scanned > MAX_SCAN_TUPLES / 2 and rows_in_scope <= EXACT_ROWS_AT_MOST)
 
 
 def _search_exactly(scope: Scope, space: EmbeddingSpace, vector: str, limit: int) -> list[tuple[int, float]]:
-    condition, parameters = scope.condition()
+    chosen = scope.selection(embedding_name(space.dimension))
     # `+ 0` keeps the planner from answering with an HNSW index.
-    statement = sql.SQL(
-        "SELECT chunk, 1 - (vector <=> %s::halfvec) FROM {table} WHERE space = %s AND {condition}"
-        " ORDER BY (vector <=> %s::halfvec) + 0, chunk LIMIT %s"
-    ).format(table=embedding_table(space.dimension), condition=sql.SQL(condition))
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [vector, space.pk, *parameters, vector, limit])
-        return _similarities(cursor.fetchall())
+    statement = (
+        f"{chosen.first} SELECT chunk, 1 - (vector <=> %s::halfvec) FROM {chosen.rows}"  # noqa: S608 - names are ours, values are parameters
+        f" WHERE space = %s AND {chosen.condition} ORDER BY (vector <=> %s::halfvec) + 0, chunk LIMIT %s"
+    )
+    return _run(statement, [*chosen.first_parameters, vector, space.pk, *chosen.parameters, vector, limit], chosen.settings)
 
 
 def _search_index(scope: Scope, space: EmbeddingSpace, vector: str, limit: int) -> list[tuple[int, float]]:
     condition, parameters = scope.condition()
     # Relaxed order is nearly sorted: sorted again here.
-    statement = sql.SQL(
-        "WITH near AS MATERIALIZED (SELECT chunk, vector <=> %s::halfvec AS distance FROM {table} WHERE space = %s AND {condition}"
-        " ORDER BY vector <=> %s::halfvec LIMIT %s) SELECT chunk, 1 - distance FROM near ORDER BY distance, chunk"
-    ).format(table=embedding_table(space.dimension), condition=sql.SQL(condition))
-    width = min(max(LEAST_EF_SEARCH, 2 * limit), MOST_EF_SEARCH)
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),"
-            " set_config('hnsw.max_scan_tuples', %s, true)",
-            [str(width), str(MAX_SCAN_TUPLES)],
-        )
-        cursor.execute(statement, [vector, space.pk, *parameters, vector, limit])
-        return _similarities(cursor.fetchall())
+    statement = (
+        f"WITH near AS MATERIALIZED (SELECT chunk, vector <=> %s::halfvec AS distance FROM {embedding_name(space.dimension)}"  # noqa: S608 - as above
+        f" WHERE space = %s AND {condition} ORDER BY vector <=> %s::halfvec LIMIT %s)"
+        " SELECT chunk, 1 - distance FROM near ORDER BY distance, chunk"
+    )
+    settings = {
+        "hnsw.ef_search": str(min(max(LEAST_EF_SEARCH, 2 * limit), MOST_EF_SEARCH)),
+        "hnsw.iterative_scan": "relaxed_order",
+        "hnsw.max_scan_tuples": str(MAX_SCAN_TUPLES),
+    }
+    return _run(statement, [vector, space.pk, *parameters, vector, limit], settings | (BY_DOCUMENT if scope.is_narrowed else {}))
+
+
+def _run(statement: str, parameters: list[object], settings: dict[str, str]) -> list[tuple[int, float]]:
+    with planner(settings) if settings else nullcontext(), connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        # A vector of zeros has no direction: its distance is NaN.
+        return [(chunk, similarity) for chunk, similarity in cursor.fetchall() if not math.isnan(similarity)]
 
 
 def _leaves(space: EmbeddingSpace, scope: Scope) -> list[Leaf]:
@@ -180,11 +188,6 @@ def _leaves(space: EmbeddingSpace, scope: Scope) -> list[Leaf]:
             [space_name(space.dimension, space.pk), scope.ids(), LEAVES],
         )
         return [Leaf(rows, indexed) for rows, indexed in cursor.fetchall()]
-
-
-def _similarities(rows: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
-    # A vector of zeros has no direction: its distance is NaN.
-    return [(chunk, similarity) for chunk, similarity in rows if not math.isnan(similarity)]
 
 
 def _checked(vectors: Sequence[ArrayLike | HalfVector], dimension: int) -> np.ndarray:

@@ -1,15 +1,17 @@
 """Words of chunks: BM25 as a dot product in Postgres, exact for small scopes and narrowed by the rarest terms above."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import QuerySet
 
 from kb.models.documents import Document
 from kb.stores import wire
 from kb.stores.copying import copy_rows
+from kb.stores.planning import BY_BITMAP, planner
 from kb.stores.scope import Scope
 from kb.stores.statistics import Corpus, bucket_for, fold_if_piled_up, read_corpus
 from kb.words import bm25
@@ -102,28 +104,22 @@ class _Scan:
     excluded: list[int]
     limit: int
 
-    def run(self, holding: Sequence[int] | None = None) -> list[tuple[int, float]]:
+    def run(self, holding: Sequence[int] = ()) -> list[tuple[int, float]]:
         """The best of all chunks in scope, or of those that hold one of some terms."""
-        condition, parameters = self.scope.condition()
-        if holding is not None:
+        chosen = self.scope.selection("lexical")
+        condition, parameters = chosen.condition, [*chosen.parameters]
+        if holding:
             condition, parameters = f"{condition} AND terms && %s::int[]", [*parameters, list(holding)]
         if self.excluded:
             condition, parameters = f"{condition} AND NOT terms && %s::int[]", [*parameters, self.excluded]
         statement = (
-            f"SELECT chunk, -(impacts <#> %s::sparsevec) FROM lexical WHERE {condition}"  # noqa: S608 - values are parameters
+            f"{chosen.first} SELECT chunk, -(impacts <#> %s::sparsevec) FROM {chosen.rows} WHERE {condition}"  # noqa: S608 - values are parameters
             " ORDER BY impacts <#> %s::sparsevec, chunk LIMIT %s"
         )
-        with connection.cursor() as cursor:
-            cursor.execute(statement, [self.vector, *parameters, self.vector, self.limit])
+        settings = chosen.settings or (BY_BITMAP if holding else {})
+        with planner(settings) if settings else nullcontext(), connection.cursor() as cursor:
+            cursor.execute(statement, [*chosen.first_parameters, self.vector, *parameters, self.vector, self.limit])
             return [(chunk, score) for chunk, score in cursor.fetchall() if score > 0]
-
-    def run_narrowed(self, holding: Sequence[int]) -> list[tuple[int, float]]:
-        with transaction.atomic(), connection.cursor() as cursor:
-            # Only bitmaps are left: the planner would rather scan all and compare arrays, at several times the cost (measured).
-            cursor.execute("SELECT set_config('enable_seqscan', 'off', true), set_config('enable_indexscan', 'off', true)")
-            found = self.run(holding)
-            cursor.execute("SELECT set_config('enable_seqscan', 'on', true), set_config('enable_indexscan', 'on', true)")
-        return found
 
 
 def _search(scan: _Scan, weights: Mapping[int, float], corpus: Corpus) -> tuple[list[tuple[int, float]], str]:
@@ -131,7 +127,7 @@ def _search(scan: _Scan, weights: Mapping[int, float], corpus: Corpus) -> tuple[
     if (scan.scope.count() if scan.scope.is_narrowed else corpus.chunks) <= EXACT_CHUNKS:
         return scan.run(), EXACT
     chosen = rarest_terms(weights, corpus.frequencies, CANDIDATES)
-    found = scan.run_narrowed(chosen)
+    found = scan.run(chosen)
     if len(found) < scan.limit and len(chosen) < len(weights):
         return scan.run(), NARROWED_THEN_EXACT
     return found, NARROWED
