@@ -38,8 +38,7 @@ def packaged_or_none() -> Path | None:
 
 def check_weights(path: Path, *, sha256: str) -> None:
     """Refuse weights that are not byte for byte the expected ones: they would give other vectors without anybody noticing."""
-    if not path.is_file():
-        raise InvalidInput(f"The model folder {path.parent.name} has no {path.name}. Install the model again, or name a complete folder.")
+    _check_present(path)
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != sha256.lower():
@@ -49,16 +48,25 @@ def check_weights(path: Path, *, sha256: str) -> None:
         )
 
 
+def _check_present(path: Path) -> None:
+    if not path.is_file():
+        raise InvalidInput(f"The model folder {path.parent.name} has no {path.name}. Install the model again, or use backend torch.")
+
+
 class MappedWeights:
     """The tensors of a safetensors file as views of the mapped file, so that the operating system may forget what was read."""
 
     _TYPES = {"F32": np.float32, "F16": np.float16}
 
     def __init__(self, path: Path) -> None:
-        with path.open("rb") as file:
-            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)  # OpenVINO shares only what it could write; it does not
-        self._start = 8 + int.from_bytes(self._map[:8], "little")
-        self._index = json.loads(self._map[8 : self._start])
+        _check_present(path)
+        try:
+            with path.open("rb") as file:
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)  # OpenVINO shares only what it could write; it does not
+            self._start = 8 + int.from_bytes(self._map[:8], "little")
+            self._index = json.loads(self._map[8 : self._start])
+        except ValueError:
+            raise InvalidInput(f"{path} is no safetensors file, or a damaged one. Copy the model again.") from None
         self.names = frozenset(self._index) - {"__metadata__"}
 
     def read(self, name: str) -> np.ndarray:

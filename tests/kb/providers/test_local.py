@@ -135,6 +135,15 @@ def test_a_folder_without_its_files_is_refused(tmp_path: Path):
         LocalProvider(replace(SPEC, model=str(tmp_path)))
 
 
+@pytest.mark.parametrize(("content", "message"), [(None, r"no model\.safetensors"), (b"", "damaged"), (b"no weights at all", "damaged")])
+def test_weights_that_cannot_be_read_are_refused(tmp_path: Path, content, message):
+    folder = shutil.copytree(packaged_folder(), tmp_path / "model", ignore=shutil.ignore_patterns("*.safetensors"))
+    if content is not None:
+        (folder / "model.safetensors").write_bytes(content)
+    with pytest.raises(InvalidInput, match=message):
+        LocalProvider(replace(SPEC, model=str(folder)))
+
+
 def test_the_pooling_by_cls_token_is_read(tmp_path: Path):
     folder = shutil.copytree(packaged_folder(), tmp_path / "model")
     path = folder / "1_Pooling" / "config.json"
