@@ -1,4 +1,4 @@
-"""Answers of the retrieval routes, as OpenAPI shows them."""
+"""Bodies and answers of the retrieval routes, as OpenAPI shows them; the word `Request` is added there to the name of a body."""
 
 from datetime import datetime
 from typing import Any
@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from retrieval.models import RetrievalTrace
+from retrieval.requests import CompareRequest, SearchRequest
 from retrieval.search import Answer
 from retrieval.services import Comparison
 from retrieval.traces import describe_target
@@ -14,6 +15,14 @@ from retrieval.traces import describe_target
 
 class _Shown(BaseModel):
     model_config = ConfigDict(from_attributes=True)
+
+
+class Search(SearchRequest):
+    """One search."""
+
+
+class Compare(CompareRequest):
+    """One question under several settings."""
 
 
 class ShownSpan(_Shown):

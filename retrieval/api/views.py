@@ -9,8 +9,18 @@ from rest_framework.views import APIView
 from config.body import parse_body
 from config.paging import DEFAULT_LIMIT, MAX_LIMIT, limit_of, take_page
 from retrieval import services
-from retrieval.api.schemas import CompareAnswer, SearchAnswer, Trace, TracePage, show_answer, show_comparison, show_trace, summarise_trace
-from retrieval.requests import CompareRequest, SearchRequest
+from retrieval.api.schemas import (
+    Compare,
+    CompareAnswer,
+    Search,
+    SearchAnswer,
+    Trace,
+    TracePage,
+    show_answer,
+    show_comparison,
+    show_trace,
+    summarise_trace,
+)
 
 MAX_BODY = 2 * 1024 * 1024
 _PROBLEM = OpenApiResponse(OpenApiTypes.OBJECT, description="Problem details (RFC 9457).")
@@ -27,11 +37,11 @@ class SearchView(APIView):
         operation_id="search",
         summary="Find passages",
         tags=["retrieval"],
-        request=SearchRequest,
+        request=Search,
         responses={200: SearchAnswer, **_REFUSED, 503: _FAILED},
     )
     def post(self, request: Request) -> Response:
-        answer = services.search(request.user, parse_body(request, SearchRequest, max_bytes=MAX_BODY))
+        answer = services.search(request.user, parse_body(request, Search, max_bytes=MAX_BODY))
         return Response(show_answer(answer))
 
 
@@ -43,11 +53,11 @@ class CompareView(APIView):
         summary="Ask the same under several settings",
         description="A variant that fails says why beside the others; the answer is 200.",
         tags=["retrieval"],
-        request=CompareRequest,
+        request=Compare,
         responses={200: CompareAnswer, **_REFUSED},
     )
     def post(self, request: Request) -> Response:
-        asked = parse_body(request, CompareRequest, max_bytes=MAX_BODY)
+        asked = parse_body(request, Compare, max_bytes=MAX_BODY)
         compared = services.compare_searches(request.user, asked)
         return Response({"query": asked.query, "results": [show_comparison(one) for one in compared]})
 

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from django.db import connections
 from django.utils import timezone
 
 from kb import blobs, services
 from kb.embedding import provider_of
-from kb.models import Chunk, Document, KnowledgeBase, Source
+from kb.models import Chunk, Document, EmbeddingModel, EmbeddingSpace, KnowledgeBase, Source
 from kb.providers import Role, embed
+from kb.stores.provision import provision_space
 from kb.stores.vectors import VectorRow, add_vectors
 from kb.stores.words import WordRow, add_words
 from kb.words.analysis import document_terms
@@ -38,9 +40,10 @@ class Library:
         markdown = values.pop("markdown", "\n\n".join(texts))
         language = values.pop("language", "en")
         document = Document.objects.create(
-            organization_id=knowledge_base.organization_id, knowledge_base=knowledge_base, source=self.source, key=f"{number}.md",
-            key_hash=number.to_bytes(16, "big"), title=title or f"Document {number}", language=language, chunk_count=len(texts), space=space,
-            markdown=blobs.store_bytes(knowledge_base.organization_id, markdown.encode()), last_ingested_at=timezone.now(), **values,
+            organization_id=knowledge_base.organization_id, knowledge_base=knowledge_base, source=self.source,
+            key=f"{number}.md", key_hash=number.to_bytes(16, "big"), title=title or f"Document {number}",
+            language=language, chunk_count=len(texts), space=space, last_ingested_at=timezone.now(),
+            markdown=blobs.store_bytes(knowledge_base.organization_id, markdown.encode()), **values,
         )  # fmt: skip
         self.documents.append(document)
         if not texts:
@@ -48,12 +51,9 @@ class Library:
         rows, position = [], 0
         for ordinal, text in enumerate(texts):
             own = {"start": position, "end": position + len(text)} | (chunk_values[ordinal] if chunk_values else {})
-            rows.append(
-                Chunk(
-                    organization_id=knowledge_base.organization_id, knowledge_base=knowledge_base, document=document, ordinal=ordinal,
-                    text=text, text_hash=hashlib.sha256(text.encode()).digest(), tokens=1, language=language, **own,
-                )  # fmt: skip
-            )
+            digest = hashlib.sha256(text.encode()).digest()
+            same = {"organization_id": knowledge_base.organization_id, "knowledge_base": knowledge_base, "document": document}
+            rows.append(Chunk(**same, ordinal=ordinal, text=text, text_hash=digest, tokens=1, language=language, **own))
             position = own["end"] + 2
         chunks = Chunk.objects.bulk_create(rows)
         spec, provider = provider_of(space.embedding_model, organization_id=knowledge_base.organization_id)
@@ -84,3 +84,29 @@ def make_library(actor, hashing_model) -> Callable[..., Library]:
 @pytest.fixture
 def library(make_library) -> Library:
     return make_library("Handbooks")
+
+
+# Far from what a sequence hands out: the partition stays while the rows of each test are rolled back.
+SECOND_SPACE = 900_000_002
+
+
+@pytest.fixture(scope="session")
+def second_partition(django_db_setup, django_db_blocker) -> int:
+    """Made by the owner outside of any test's transaction, else the application's connection could not see it."""
+    with django_db_blocker.unblock():
+        provision_space(EmbeddingSpace(pk=SECOND_SPACE, dimension=384, provisioned_at=timezone.now()))
+        connections["owner"].close()
+    return SECOND_SPACE
+
+
+@pytest.fixture
+def make_space(db) -> Callable[..., EmbeddingSpace]:
+    """A registered model with its space; nothing is provisioned."""
+
+    def make(name: str, *, dimension: int, pk: int | None = None, **values: Any) -> EmbeddingSpace:
+        model = EmbeddingModel.objects.create(name=name, model=name, dimension=dimension, max_input_tokens=256, **values)
+        return EmbeddingSpace.objects.create(
+            pk=pk, embedding_model=model, dimension=dimension, fingerprint=name, provisioned_at=timezone.now()
+        )
+
+    return make

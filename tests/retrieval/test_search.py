@@ -8,10 +8,10 @@ from django.utils import timezone
 from config.errors import NotFound
 from kb.access import actor_for_user
 from kb.models import Chunk, Source
+from kb.models.derived import EmbeddingUse
 from retrieval.models import RetrievalTrace
 from retrieval.requests import SearchRequest
 from retrieval.search import RetrievalFailed, search
-from tests.conftest import make_model
 
 BOILER = "The boiler stands in the cellar and is serviced each autumn."
 ROOF = "The roof was covered with slate in 1931 and leaks near the chimney."
@@ -55,7 +55,7 @@ def test_few_statements(actor, library) -> None:
     for number in range(30):
         library.add(f"{BOILER} Number {number}.", f"{ROOF} Number {number}.")
     ask(actor, "boiler in the cellar")
-    with CaptureQueriesContext(connection, ) as captured:
+    with CaptureQueriesContext(connection) as captured:
         answer = ask(actor, "boiler in the cellar", neighbours=1, max_results=10)
     assert len(answer.hits) == 10
     statements = [query["sql"] for query in captured if not query["sql"].startswith(("SAVEPOINT", "RELEASE"))]
@@ -141,26 +141,20 @@ def test_a_weak_knowledge_base_gives_its_share_behind_a_large_strong_one(actor, 
     assert str(answer.hits[-1].document.knowledge_base_id) == weak.id
 
 
-def test_documents_in_two_spaces_are_both_found(actor, library) -> None:
-    other = make_model("other", provider="hashing", dimension=384)
+def test_documents_in_two_spaces_are_both_found(actor, library, make_space, second_partition) -> None:
+    other = make_space("other", provider="hashing", dimension=384, pk=second_partition)
     library.add(BOILER)
-    library.add(CAT, space=other.space)
+    library.add(CAT, space=other)
     answer = ask(actor, "boiler", mode="vector", explain=True)
     assert set(texts(answer)) == {BOILER, CAT}
     assert answer.explanation["embedding_models"] == ["hashing", "other"]
 
 
-def _broken_model():
-    """An address where nobody listens."""
-    return make_model("broken", provider="openai", dimension=512, endpoint="http://127.0.0.1:9/v1")
-
-
-def test_a_failed_embedding(actor, library) -> None:
+def test_a_failed_embedding(actor, library, make_space) -> None:
     library.add(BOILER)
-    broken = _broken_model()
-    from kb.models.derived import EmbeddingUse
-
-    EmbeddingUse.objects.filter(kb=library.knowledge_base.id).update(space=broken.space.pk)
+    # An address where nobody listens.
+    broken = make_space("broken", provider="openai", dimension=512, endpoint="http://127.0.0.1:9/v1")
+    EmbeddingUse.objects.filter(kb=library.knowledge_base.id).update(space=broken.pk)
     answer = ask(actor, "boiler")
     assert texts(answer) == [BOILER]
     assert answer.degraded == "embedding_error"
@@ -192,7 +186,7 @@ def _slow(execute, sql, params, many, context):
     """A database that is too busy to answer the search of vectors."""
     if "halfvec" in sql if isinstance(sql, str) else "halfvec" in sql.as_string(None):
         with context["cursor"].db.cursor() as cursor:
-            cursor.cursor.execute("SELECT pg_sleep(1)")
+            cursor.execute("SELECT pg_sleep(1)")
     return execute(sql, params, many, context)
 
 
