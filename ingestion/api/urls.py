@@ -1,1 +1,35 @@
-urlpatterns: list = []
+"""Routes of what goes in: texts, documents, files, sources and their runs. Ids are strings here, so that what is no id is a 404 too."""
+
+from django.urls import path
+
+from ingestion.api.documents import DocumentsView, DocumentView
+from ingestion.api.events import RunEventsView
+from ingestion.api.files import FileContentView, FilesView, FileView
+from ingestion.api.ingestions import IngestionView, IngestView
+from ingestion.api.runs import CancelRunView, ConfirmRunView, RejectRunView, RunSourceView, RunView, SourceRunsView
+from ingestion.api.sources import PreviewSourceView, SourceDocumentsView
+from ingestion.api.verdicts import RunDocumentsView
+
+KB = "knowledge-bases/<str:knowledge_base_id>"
+SOURCE = f"{KB}/sources/<str:source_id>"
+
+urlpatterns = [
+    path(f"{KB}/ingest", IngestView.as_view(), name="ingest"),
+    path(f"{KB}/ingestions/<str:ingestion_id>", IngestionView.as_view(), name="ingestion"),
+    path(f"{KB}/documents", DocumentsView.as_view(), name="documents"),
+    path(f"{KB}/documents/<str:document_id>", DocumentView.as_view(), name="knowledge-base-document"),
+    path("documents/<str:document_id>", DocumentView.as_view(), name="document"),
+    path(f"{SOURCE}/run", RunSourceView.as_view(), name="source-run"),
+    path(f"{SOURCE}/preview", PreviewSourceView.as_view(), name="source-preview"),
+    path(f"{SOURCE}/runs", SourceRunsView.as_view(), name="source-runs"),
+    path(f"{SOURCE}/documents", SourceDocumentsView.as_view(), name="source-documents"),
+    path(f"{SOURCE}/files", FilesView.as_view(), name="source-files"),
+    path(f"{SOURCE}/files/<str:file_id>", FileView.as_view(), name="source-file"),
+    path(f"{SOURCE}/files/<str:file_id>/content", FileContentView.as_view(), name="source-file-content"),
+    path("runs/<str:run_id>", RunView.as_view(), name="run"),
+    path("runs/<str:run_id>/cancel", CancelRunView.as_view(), name="run-cancel"),
+    path("runs/<str:run_id>/confirm", ConfirmRunView.as_view(), name="run-confirm"),
+    path("runs/<str:run_id>/reject", RejectRunView.as_view(), name="run-reject"),
+    path("runs/<str:run_id>/documents", RunDocumentsView.as_view(), name="run-documents"),
+    path("runs/<str:run_id>/events", RunEventsView.as_view(), name="run-events"),
+]

@@ -55,8 +55,7 @@ def purge_source(source: Source, *, reembed: bool = False, user: User | None = N
             quarantined_hash=None,
             etag="",
             last_modified="",
-            # A chunk keeps its vector only within its space.
-            **({"space": None} if reembed else {}),
+            **({"space": None} if reembed else {}),  # a chunk keeps its vector only within its space
         )
 
 
@@ -79,7 +78,8 @@ def forget_vectors(source: Source) -> None:
         cursor.execute(
             "DELETE FROM ingestion_embeddedtext text USING kb_chunk chunk, kb_document document"
             " WHERE document.source_id = %s AND chunk.document_id = document.id"
-            " AND text.organization_id = document.organization_id AND text.space_id = document.space_id AND text.text_hash = chunk.text_hash",
+            " AND text.organization_id = document.organization_id AND text.space_id = document.space_id"
+            " AND text.text_hash = chunk.text_hash",
             [source.id],
         )
 
@@ -110,6 +110,8 @@ def reject_removals(run: IngestionRun) -> int:
 def count_planned(run: IngestionRun) -> int:
     """How many documents a confirmation would remove now."""
     planned = [UUID(value) for value in run.planned_removals]
+    if not planned:
+        return 0
     return len(set(planned) - _seen_since(run, planned))
 
 

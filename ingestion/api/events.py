@@ -1,0 +1,114 @@
+"""Live progress of a run as server-sent events: a snapshot on connecting, then whatever changed, until the run is closed."""
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from django.db import connection
+from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from config.errors import NotFound
+from config.openapi import header
+from ingestion.api.runs import run_document
+from ingestion.models import IngestionRun
+from kb import access
+from kb.access import Actor
+
+LOOK_SECONDS = 1.0
+KEEP_ALIVE_SECONDS = 15.0
+RETRY_MILLISECONDS = 3000
+# What moves while nothing happens; it is told with the next change.
+_RESTLESS = ("progressed_at",)
+
+
+class EventStream(JSONRenderer):
+    """Makes `Accept: text/event-stream` acceptable. Events are streamed by the view; what comes here are errors, which are JSON."""
+
+    media_type = "text/event-stream"
+    format = "events"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A run as it stood; `id` is the same as long as nothing changed."""
+
+    id: str
+    data: str
+    finished: bool
+
+    @property
+    def event(self) -> bytes:
+        name = "run.finished" if self.finished else "run.progress"
+        return f"id: {self.id}\nevent: {name}\ndata: {self.data}\n\n".encode()
+
+
+class RunEventsView(APIView):
+    renderer_classes = [EventStream, JSONRenderer]
+
+    @extend_schema(
+        operation_id="watch_run",
+        responses={(200, "text/event-stream"): OpenApiTypes.STR},
+        parameters=[header("Last-Event-ID", "Of the last event that was seen: what did not change since is not told again.")],
+        tags=["runs"],
+    )
+    def get(self, request: Request, run_id: str) -> HttpResponseBase:
+        """Events `run.progress` and one `run.finished`, each with the run as GET /runs/{id} gives it. 204 if the end was seen already."""
+        seen = request.headers.get("Last-Event-ID", "")
+        first = look(request.user, access.parse_id(run_id))
+        if first.finished and first.id == seen:
+            return HttpResponse(status=204)  # tells a browser not to come again
+        response = StreamingHttpResponse(run_events(request.user, access.parse_id(run_id), seen), content_type="text/event-stream")
+        response["Cache-Control"] = "no-store"
+        response["X-Accel-Buffering"] = "no"
+        _give_back_connection()
+        return response
+
+
+async def run_events(actor: Actor, run_id: UUID, seen: str) -> AsyncIterator[bytes]:
+    """No database connection is held between two looks, and each of them checks again what the actor may see."""
+    yield f"retry: {RETRY_MILLISECONDS}\n\n".encode()
+    told = time.monotonic()
+    while True:
+        try:
+            now = await sync_to_async(_look_and_give_back)(actor, run_id)
+        except NotFound:
+            return
+        if now.id != seen:
+            seen, told = now.id, time.monotonic()
+            yield now.event
+        elif time.monotonic() - told >= KEEP_ALIVE_SECONDS:
+            told = time.monotonic()
+            yield b": still there\n\n"
+        if now.finished:
+            return
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def look(actor: Actor, run_id: UUID) -> Look:
+    run = access.get_row(actor, IngestionRun, run_id)
+    document = run_document(run).model_dump(mode="json")
+    steady = {key: value for key, value in document.items() if key not in _RESTLESS}
+    digest = hashlib.sha256(json.dumps(steady, sort_keys=True).encode()).hexdigest()[:16]
+    return Look(digest, json.dumps(document, ensure_ascii=False), finished=not run.is_open)
+
+
+def _look_and_give_back(actor: Actor, run_id: UUID) -> Look:
+    try:
+        return look(actor, run_id)
+    finally:
+        _give_back_connection()
+
+
+def _give_back_connection() -> None:
+    if not connection.in_atomic_block:
+        connection.close()

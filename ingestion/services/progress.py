@@ -1,0 +1,105 @@
+"""What an open run waits for, told in words that say what to do."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.db.models import Count, Max, Min, Q
+from django.utils import timezone
+
+from config.errors import LecternError
+from ingestion import fleet, limiter
+from ingestion.counters import count_items
+from ingestion.models import IngestionRun, RunItem
+from ingestion.stages.slices import NEXT
+from ingestion.wakes import ROUTES
+from kb.embedding import spec_of
+
+PAUSE = "provider pause"
+EMBED = "embed"
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What can be seen of a run from outside. `waiting` is stage of work → items that wait in it."""
+
+    waiting: Mapping[str, int]
+    working: bool = False
+    paused: bool = False
+    retry_at: str = ""
+    ahead: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """`position` counts from 1 and is there only while a run has not begun; `waiting_for` is empty while it is being worked."""
+
+    counters: Mapping[str, object]
+    position: int | None = None
+    waiting_for: str = ""
+
+
+def waiting_for(seen: Situation, slots: Mapping[str, int]) -> str:
+    """Why nothing happens, or "" if something does."""
+    if seen.working or not seen.waiting:
+        return ""
+    queues = [ROUTES[stage].queue for stage in seen.waiting]
+    orphaned = [queue for queue in dict.fromkeys(queues) if not slots.get(queue)]
+    if len(orphaned) == len(set(queues)):
+        return " and ".join(f"no worker on queue {queue}" for queue in orphaned)
+    if seen.paused and set(seen.waiting) == {EMBED}:
+        return PAUSE
+    if seen.retry_at:
+        return f"another attempt at {seen.retry_at} UTC"
+    served = next(queue for queue in queues if queue not in orphaned)
+    if seen.ahead:
+        return f"{seen.ahead} earlier {'run' if seen.ahead == 1 else 'runs'} on queue {served}"
+    return f"a free worker on queue {served}"
+
+
+def progress_of(run: IngestionRun) -> Progress:
+    """Counters as they are now, and what an open run waits for; a closed one has its stored numbers."""
+    if not run.is_open:
+        return Progress(run.counters)
+    counters = count_items(run)
+    seen = _situation(run)
+    begun = run.started_at is not None or counters["found"]
+    return Progress(counters, None if begun else seen.ahead + 1, waiting_for(seen, fleet.slots()))
+
+
+def _situation(run: IngestionRun) -> Situation:
+    now = timezone.now()
+    leased = Q(lease_until__gt=now)
+    rows = RunItem.objects.filter(run=run).exclude(stage=RunItem.Stage.DONE).values("stage")
+    waiting, working, later = {}, bool(run.lease_until and run.lease_until > now), []
+    for row in rows.annotate(number=Count("id"), leased=Count("id", filter=leased), first=Min("not_before"), held=Max("not_before")):
+        waiting[NEXT[row["stage"]]] = row["number"]
+        working = working or bool(row["leased"])
+        # Only when every item of the stage is held back does the stage wait for a time.
+        if row["first"] and row["first"] > now and not rows.filter(stage=row["stage"], not_before=None).exists():
+            later.append(row["first"])
+    if run.listed_at is None:
+        waiting["crawl"] = waiting.get("crawl", 0) + 1
+    elif not waiting:
+        waiting["finish"] = 1
+    return Situation(
+        waiting=waiting,
+        working=working,
+        paused=EMBED in waiting and _is_paused(run),
+        retry_at=f"{min(later):%H:%M:%S}" if later and len(later) == len(waiting) else "",
+        ahead=_ahead(run),
+    )
+
+
+def _ahead(run: IngestionRun) -> int:
+    """Runs that came earlier and have not begun either."""
+    if run.started_at is not None or run.kind != IngestionRun.Kind.INGEST:
+        return 0
+    earlier = IngestionRun.objects.filter(finished_at=None, started_at=None, kind=run.kind, created_at__lt=run.created_at)
+    return earlier.count()
+
+
+def _is_paused(run: IngestionRun) -> bool:
+    try:
+        return limiter.is_paused(spec_of(run.space.embedding_model, organization_id=run.organization_id))
+    except LecternError:
+        return False  # its secret is gone: the stage says so in the items' errors

@@ -1,0 +1,93 @@
+"""Clients of the API, and a run worked in this process."""
+
+from collections.abc import Callable
+from uuid import uuid4
+
+import pytest
+from rest_framework.test import APIClient
+
+from config.version import VERSION
+
+STAGES = ("crawl", "extract", "embed", "publish", "finish")
+
+
+def api_client(organization, user, role: str) -> APIClient:
+    from kb import services
+
+    _, value = services.create_api_key(organization, name=f"key of {user}", role=role, created_by=user)
+    client = APIClient(HTTP_AUTHORIZATION=f"Bearer {value}", HTTP_USER_AGENT=f"lectern-tests/{VERSION}")
+    client.raise_request_exception = False
+    return client
+
+
+@pytest.fixture
+def editor(organization, alice) -> APIClient:
+    return api_client(organization, alice, "editor")
+
+
+@pytest.fixture
+def viewer(organization, bob) -> APIClient:
+    return api_client(organization, bob, "viewer")
+
+
+@pytest.fixture
+def stranger(other_organization, mallory) -> APIClient:
+    return api_client(other_organization, mallory, "admin")
+
+
+@pytest.fixture
+def anonymous() -> APIClient:
+    return APIClient()
+
+
+@pytest.fixture
+def kb_url(knowledge_base) -> str:
+    return f"/api/v1/knowledge-bases/{knowledge_base.id}"
+
+
+@pytest.fixture
+def source_url(kb_url, source) -> str:
+    return f"{kb_url}/sources/{source.id}"
+
+
+@pytest.fixture
+def work() -> Callable[..., object]:
+    """`work(run_id)` works a run to its end in this process; `work(run_id, until="embed")` stops before that stage."""
+
+    def advance(run_id, until: str | None = None):
+        from ingestion.models import IngestionRun
+        from ingestion.stages import slices
+
+        stages = STAGES if until is None else STAGES[: STAGES.index(until)]
+        for _ in range(3):
+            for stage in stages:
+                slices.work(stage, IngestionRun.objects.get(id=run_id).id, f"{run_id}:{uuid4().hex}")
+            if until or not IngestionRun.objects.get(id=run_id).is_open:
+                break
+        return IngestionRun.objects.get(id=run_id)
+
+    return advance
+
+
+@pytest.fixture
+def upload(editor, source_url):
+    """`upload(name=content, …)` puts files and gives the answer."""
+    from django.core.files.uploadedfile import SimpleUploadedFile
+
+    def send(*files: tuple[str, bytes], client=None):
+        parts = [SimpleUploadedFile(name, content, content_type="application/octet-stream") for name, content in files]
+        return (client or editor).post(f"{source_url}/files", {"files": parts}, format="multipart")
+
+    return send
+
+
+@pytest.fixture
+def run_now(editor, source_url, work):
+    """Run the source through the API to its end."""
+
+    def run():
+        answer = editor.post(f"{source_url}/run")
+        assert answer.status_code == 202, answer.content
+        return work(answer.json()["run_id"])
+
+    return run
