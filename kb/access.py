@@ -177,6 +177,8 @@ def embedding_models(actor: Actor) -> QuerySet[EmbeddingModel]:
 
 def require(actor: Actor, level: Level) -> None:
     """`Forbidden` unless the actor has `level` in its organization."""
+    if level >= Level.ADMIN and actor.api_key and actor.api_key.knowledge_base_ids:
+        raise Forbidden("This API key is limited to named knowledge bases and cannot administer the organization.")
     if actor.level < level and not actor.is_operator:
         needed = {Level.VIEW: "a viewer", Level.EDIT: "an editor", Level.ADMIN: "an administrator"}[level]
         raise Forbidden(f"This needs the role of {needed} in the organization.")

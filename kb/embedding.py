@@ -16,7 +16,8 @@ def spec_of(model: EmbeddingModel, *, organization_id: UUID | None = None) -> Mo
     owner = model.organization_id or organization_id
 
     def lookup(name: str) -> str:
-        return services.secret_value(owner, name)
+        # An organization's own model may have an endpoint of its choice; the installation's secrets do not go there.
+        return services.secret_value(owner, name, own_only=model.organization_id is not None)
 
     return ModelSpec(
         name=model.name,

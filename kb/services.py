@@ -1,13 +1,16 @@
 """What is done to knowledge bases and to who may use them. Each function owns its transaction."""
 
 import hashlib
+import re
 import secrets as random
 from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
+from django.utils import timezone
 
 from config import secrets
+from config.env import environment_secret
 from config.errors import Conflict, InvalidInput, NotFound
 from kb import access, schemas, versioning
 from kb.access import Actor, Level
@@ -29,7 +32,7 @@ def create_knowledge_base(actor: Actor, *, document: dict, comment: str = "", hi
                 organization=actor.organization, knowledge_base=knowledge_base, user=actor.user, level=Grant.Level.EDITOR
             )
         if actor.api_key and actor.api_key.knowledge_base_ids:
-            raise InvalidInput("This API key is limited to named knowledge bases and could not use a new one. Use a key without that limit.")
+            raise InvalidInput("This API key is limited to named knowledge bases and could not use a new one. Use one without that limit.")
     return knowledge_base
 
 
@@ -48,8 +51,8 @@ def delete_knowledge_base(knowledge_base: KnowledgeBase, *, force: bool = False)
     users = users_of(knowledge_base)
     if users and not force:
         raise Conflict(f"This knowledge base is used by {', '.join(users)}. Unbind it first, or delete with force=true.", used_by=users)
-    changed = KnowledgeBase.objects.filter(id=knowledge_base.id, state=KnowledgeBase.State.ACTIVE).update(state=KnowledgeBase.State.DELETING)
-    if not changed:
+    active = KnowledgeBase.objects.filter(id=knowledge_base.id, state=KnowledgeBase.State.ACTIVE)
+    if not active.update(state=KnowledgeBase.State.DELETING):
         raise NotFound()
 
 
@@ -73,6 +76,13 @@ def set_grant(knowledge_base: KnowledgeBase, *, user_id: int, level: str | None)
     )
 
 
+def remove_grant(knowledge_base: KnowledgeBase, *, user_id: int) -> None:
+    """Take a grant back; `NotFound` if there is none."""
+    removed, _ = Grant.objects.filter(knowledge_base=knowledge_base, user_id=user_id).delete()
+    if not removed:
+        raise NotFound()
+
+
 def create_organization(*, name: str, admin: User | None = None) -> Organization:
     with transaction.atomic():
         organization = Organization.objects.create(name=name)
@@ -85,6 +95,43 @@ def add_member(organization: Organization, *, user: User, role: str) -> Membersh
     """Add a user to an organization, or change the role there."""
     membership, _ = Membership.objects.update_or_create(organization=organization, user=user, defaults={"role": role})
     return membership
+
+
+def change_member(organization: Organization, *, user_id: int, role: str) -> Membership:
+    """Give a member another role. `NotFound` for who is none; the last administrator stays one."""
+    if role not in Role.values:
+        raise InvalidInput(f"role must be one of {', '.join(Role.values)}.")
+    with transaction.atomic():
+        membership = _locked_membership(organization, user_id)
+        if role != Role.ADMIN:
+            _refuse_last_admin(organization, membership)
+        membership.role = role
+        membership.save(update_fields=["role"])
+    return membership
+
+
+def remove_member(organization: Organization, *, user_id: int) -> None:
+    """Take a user out of an organization, grants included. The API keys that the user made go on as a viewer's, until revoked."""
+    with transaction.atomic():
+        membership = _locked_membership(organization, user_id)
+        _refuse_last_admin(organization, membership)
+        Grant.objects.filter(organization=organization, user_id=user_id).delete()
+        membership.delete()
+
+
+def _locked_membership(organization: Organization, user_id: int) -> Membership:
+    # The organization's row is locked, so that two administrators cannot remove each other at once.
+    Organization.objects.select_for_update(no_key=True).get(id=organization.id)
+    membership = Membership.objects.select_related("user").filter(organization=organization, user_id=user_id).first()
+    if membership is None:
+        raise NotFound()
+    return membership
+
+
+def _refuse_last_admin(organization: Organization, membership: Membership) -> None:
+    admins = Membership.objects.filter(organization=organization, role=Role.ADMIN)
+    if membership.role == Role.ADMIN and not admins.exclude(id=membership.id).exists():
+        raise Conflict("This is the last administrator of the organization. Make somebody else one first.")
 
 
 def key_digest(value: str) -> bytes:
@@ -102,6 +149,12 @@ def create_api_key(
     created_by: User | None = None,
 ) -> tuple[ApiKey, str]:
     """The row and the key's value, which is shown once and kept nowhere."""
+    wanted = set(knowledge_base_ids or [])
+    known = KnowledgeBase.objects.filter(organization=organization, state=KnowledgeBase.State.ACTIVE, id__in=wanted)
+    if known.count() != len(wanted):
+        raise InvalidInput("knowledge_base_ids names a knowledge base that is not there. Correct the ids.")
+    if expires_at is not None and expires_at <= timezone.now():
+        raise InvalidInput("expires_at lies in the past. Choose a later time, or leave it out.")
     value = KEY_PREFIX + random.token_urlsafe(32)
     key = ApiKey.objects.create(
         organization=organization,
@@ -109,29 +162,49 @@ def create_api_key(
         prefix=value[:8],
         digest=key_digest(value),
         role=role,
-        knowledge_base_ids=knowledge_base_ids or [],
+        knowledge_base_ids=sorted(wanted),
         expires_at=expires_at,
         created_by=created_by,
     )
     return key, value
 
 
+def revoke_api_key(key: ApiKey) -> None:
+    """End a key for good. Its row stays, so that lists show what it was."""
+    ApiKey.objects.filter(id=key.id, revoked_at=None).update(revoked_at=timezone.now())
+
+
 def set_secret(*, organization: Organization | None, name: str, value: str) -> Secret:
     """Store or replace a secret. The value is encrypted here and never leaves again but to the provider that it is for."""
     if not value:
         raise InvalidInput("A secret needs a value.")
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,99}", name):
+        raise InvalidInput("The name of a secret has 1 to 100 letters, digits, '_', '-' and '.', and starts with a letter. Choose another.")
     row, _ = Secret.objects.update_or_create(organization=organization, name=name, defaults={"ciphertext": secrets.encrypt(value)})
     return row
 
 
-def secret_value(organization_id: UUID | None, name: str) -> str:
-    """The value of a secret by name: the organization's own, else the installation's, else `LECTERN_SECRET_<NAME>` of the environment."""
+def delete_secret(actor: Actor, secret_id: str | UUID) -> None:
+    """Forget a secret of the organization, or as an operator one of the installation."""
+    installation = Secret.objects.filter(organization=None, id=access.parse_id(secret_id))
+    if actor.is_operator and installation.delete()[0]:
+        return
+    access.get_own_row(actor, Secret, secret_id, Level.ADMIN).delete()
+
+
+def secret_value(organization_id: UUID | None, name: str, *, own_only: bool = False) -> str:
+    """The value of a secret by name: the organization's own, else the installation's, else `LECTERN_SECRET__<NAME>` of the environment.
+
+    `own_only` where an organization chose the address that the value goes to: it must not be able to send the installation's there.
+    """
     rows = Secret.objects.filter(name=name)
-    row = (organization_id and rows.filter(organization_id=organization_id).first()) or rows.filter(organization=None).first()
+    row = rows.filter(organization_id=organization_id).first() if organization_id else None
+    if row is None and not own_only:
+        row = rows.filter(organization=None).first()
     if row is not None:
         return secrets.decrypt(bytes(row.ciphertext))
-    value = secrets.from_environment(name)
+    value = None if own_only else environment_secret(name)
     if value is None:
-        raise InvalidInput(f"There is no secret named '{name}'. Store it under Secrets, or set it in the environment.")
+        elsewhere = "" if own_only else ", or set it in the environment"
+        raise InvalidInput(f"There is no secret named '{name}'. Store it under Secrets{elsewhere}.")
     return value
-

@@ -1,5 +1,6 @@
 """The one writer of versioned configuration."""
 
+from dataclasses import dataclass
 from uuid import UUID
 
 from django.conf import settings
@@ -10,6 +11,7 @@ from config.registry import Registry
 from kb import schemas
 from kb.access import Actor, embedding_models
 from kb.models import EmbeddingModel, KnowledgeBase, KnowledgeBaseVersion, Source
+from kb.schemas.diff import Change, diff
 from kb.signals import version_published
 
 
@@ -115,6 +117,23 @@ def read(knowledge_base: KnowledgeBase, number: int | None = None) -> KnowledgeB
     if version is None:
         raise NotFound(f"This knowledge base has no version {number}." if number is not None else "This knowledge base has no version yet.")
     return version
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What changed from version `old` to version `new`."""
+
+    old: int
+    new: int
+    changes: list[Change]
+
+
+def compare(knowledge_base: KnowledgeBase, *, old: int | None = None, new: int | None = None) -> Comparison:
+    """Two versions of a knowledge base; the current one and the one before it, where they are not named."""
+    later = read(knowledge_base, new)
+    earlier = read(knowledge_base, max(1, later.number - 1) if old is None else old)
+    documents = [schemas.dump(schemas.load_stored(version.document)) for version in (earlier, later)]
+    return Comparison(earlier.number, later.number, diff(*documents))
 
 
 def roll_back(knowledge_base: KnowledgeBase, *, to: int, expected: int, actor: Actor, comment: str = "") -> KnowledgeBaseVersion:
