@@ -7,7 +7,7 @@ same lock, and the file only after the row is gone.
 
 import hashlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -45,6 +45,20 @@ def store_stream(organization_id: UUID, stream: IO[bytes]) -> Blob:
         size += len(part)
     stream.seek(0)
     return _store(organization_id, digest.digest(), size, File(stream, name="content"))
+
+
+def store_texts(organization_id: UUID, texts: Sequence[str]) -> list[Blob]:
+    """Blobs of many texts at once, in their order; known ones are reused. Raises `Unavailable`."""
+    contents = [text.encode("utf-8") for text in texts]
+    digests = [hashlib.sha256(content).digest() for content in contents]
+    with transaction.atomic():
+        rows = Blob.objects.select_for_update(no_key=True).filter(organization_id=organization_id, sha256__in=digests).order_by("id")
+        known = {bytes(blob.sha256): blob for blob in rows}
+        Blob.objects.filter(id__in=[blob.id for blob in known.values()]).update(touched_at=timezone.now())
+    for digest, content in zip(digests, contents, strict=True):
+        if digest not in known:
+            known[digest] = _store(organization_id, digest, len(content), ContentFile(content))
+    return [known[digest] for digest in digests]
 
 
 def _store(organization_id: UUID, sha256: bytes, size: int, content: File) -> Blob:

@@ -18,7 +18,7 @@ from config.registry import Registry
 from ingestion.models import EmbeddedText, IngestionRun, RunItem
 from ingestion.plan import Plan, plan_for
 from ingestion.sources.base import Listed
-from ingestion.stages.extract import read_item, text_hash, with_context
+from ingestion.reading import read_item, text_hash, with_context
 from ingestion.stages.listing import item_for
 from kb.models import Document, KnowledgeBase, Source
 

@@ -27,6 +27,7 @@ Stage, Verdict = RunItem.Stage, RunItem.Verdict
 POOL = 256  # texts leased at a time: enough to sort by length
 WINDOW = 256  # items looked at for wanted texts
 MAX_ATTEMPTS = 3
+INPUT_STATUSES = (400, 413, 422)  # of the provider: a text is at fault, not the key or the model
 MAX_FAILURES = 8
 
 _WINDOW = "SELECT id FROM ingestion_runitem WHERE run_id = %(run)s AND stage = 'extracted' AND id > %(after)s ORDER BY id LIMIT %(window)s"
@@ -134,10 +135,11 @@ def _embed_batch(run: IngestionRun, spec: ModelSpec, provider: EmbeddingProvider
         return False
     except PermanentProviderError as error:
         _record(call, error)
-        if len(batch) > 1 and error.extra.get("scope") == "input":
+        about_input = error.extra.get("upstream_status") in INPUT_STATUSES
+        if len(batch) > 1 and about_input:
             # One text of the batch is at fault; alone it is found, and the others are saved.
             return all(_embed_batch(run, spec, provider, [wanted], token) for wanted in batch)
-        if error.extra.get("scope") != "input":
+        if not about_input:
             _refuse_all(run, error)  # the key, the model or the settings: no text would fare better
             return False
         EmbeddedText.objects.filter(id=batch[0].id, vector=None).update(error=error.message[:2000], lease_token=None, lease_until=None)

@@ -1,20 +1,18 @@
 """The extract stage: stored bytes → Markdown → passages → wanted texts, in a child process with limits."""
 
-import hashlib
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+import time
+from collections.abc import Mapping
 
-from django.db import connection
+from django.db import DataError, connection
 from django.db.models import Sum
 
-from config.errors import ExtractionError, LecternError
+from config.errors import ExtractionError, LecternError, Unavailable
 from ingestion import claims, wakes
-from ingestion.children import sandbox
 from ingestion.models import IngestionRun, RunItem
 from ingestion.plan import Plan, plan_for
-from ingestion.stages.items import Outcome, advance, close, owned, postpone, take
+from ingestion.reading import Reading, read_item, text_hash
+from ingestion.stages.items import Outcome, advance, close, give_back, own, postpone, take
 from ingestion.stages.slices import Slice
 from kb import blobs
 from kb.models import Blob, Document
@@ -22,6 +20,8 @@ from kb.models import Blob, Document
 log = logging.getLogger(__name__)
 Stage, Verdict = RunItem.Stage, RunItem.Verdict
 RETRY_SECONDS = 10.0
+BATCH = 16  # items taken together: small files cost less together than each alone
+BATCH_SECONDS = 2.0  # what is not read by then goes back to whoever is free
 
 # A text that was wanted before, and failed, is wanted anew; a paid one is only marked as used.
 _WANT = """
@@ -36,130 +36,127 @@ _WANT = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What a child made of a file: `extracted` without its Markdown, and passages as spans into that."""
-
-    markdown: str
-    extracted: dict[str, Any]
-    passages: list[dict[str, Any]]
-
-
 def work(run: IngestionRun, part: Slice) -> None:
-    """Extract items of the run one by one until the slice ends."""
+    """Extract items of the run, a handful at a time, until the slice ends."""
     plan = plan_for(run)
     while not part.is_over:
         if _segments(run) >= plan.settings.max_segments_per_run:
             _stop_at_segment_limit(run)
             return
-        items = take(run, Stage.FETCHED, limit=1)
+        items = take(run, Stage.FETCHED, limit=BATCH)
         if not items:
             return
-        for item in items:
-            extract_item(run, item, plan)
+        extract_items(run, items, plan)
         part.beat()
 
 
-def extract_item(run: IngestionRun, item: RunItem, plan: Plan) -> None:
-    """Read, cut and say which vectors are wanted; any failure becomes the item's verdict."""
-    try:
-        reading = read_item(item, plan)
-        markdown = item.markdown or blobs.store_bytes(run.organization_id, reading.markdown.encode("utf-8"))
-    except ExtractionError as error:
-        _fail(run, item, error)
-        return
-    except LecternError as error:
-        with claims.writing(run):
+def extract_items(run: IngestionRun, items: list[RunItem], plan: Plan) -> None:
+    """Read, cut and say which vectors are wanted; any failure becomes its item's verdict."""
+    until = time.monotonic() + BATCH_SECONDS
+    readings: list[Reading] = []
+    for position, item in enumerate(items):
+        if position and time.monotonic() > until:
+            give_back(items[position:])
+            break
+        try:
+            readings.append(read_item(item, plan))
+        except ExtractionError as error:
+            _fail(run, item, error)
+        except LecternError as error:
             postpone(item, RETRY_SECONDS, error.message)
-        return
-    _want(run, item, plan, reading, markdown)
+    if readings:
+        _store(run, readings, plan)
 
 
-def read_item(item: RunItem, plan: Plan) -> Reading:
-    """What a child makes of the item's bytes, or of its Markdown where that is known already."""
-    if item.markdown is None:
-        with blobs.local_path(item.blob) as path:
-            declared = item.document.media_type if item.document else None
-            request = {"op": "extract", "path": str(path), "name": item.key, "declared_type": declared or None}
-            result = sandbox().run({**request, "limits": plan.extract, "chunk": plan.chunk})
-        extracted = dict(result["extracted"])
-        return Reading(extracted.pop("markdown"), extracted, result["passages"])
-    with blobs.local_path(item.markdown) as path:
-        result = sandbox().run({"op": "chunk", "path": str(path), "limits": plan.extract, "chunk": plan.chunk, "title": item.title})
-    document = item.document
-    extracted = {
-        "title": document.title,
-        "media_type": document.media_type,
-        "language": document.language or None,
-        "pages": document.page_spans,
-        "metadata": document.metadata,
-        "warnings": [],
-    }
-    return Reading(blobs.read_text(item.markdown), extracted, result["passages"])
-
-
-def text_hash(text: str) -> bytes:
-    """What a wanted vector is known by: the exact text that is sent."""
-    return hashlib.sha256(text.encode("utf-8")).digest()
-
-
-def with_context(context: str, text: str) -> str:
-    """A passage under the line that says where it stands; the stored text stays as it is."""
-    return f"{context}\n\n{text}" if context else text
-
-
-def _want(run: IngestionRun, item: RunItem, plan: Plan, reading: Reading, markdown: Blob) -> None:
-    passages = reading.passages
-    prefix = run.space.embedding_model.document_prefix
-    texts = [prefix + with_context(p["context"], reading.markdown[p["start"] : p["end"]]) for p in passages]
-    hashes = [text_hash(text) for text in texts]
-    with claims.writing(run):
-        if not owned(item):
+def _store(run: IngestionRun, readings: list[Reading], plan: Plan) -> None:
+    try:
+        new = [reading.markdown for reading in readings if reading.item.markdown_id is None]
+        stored = dict(zip(new, blobs.store_texts(run.organization_id, new), strict=True))
+        with claims.writing(run):
+            _want(run, readings, plan, stored)
+    except DataError:
+        # The database refuses a value of one of them: alone it is found, and the others are saved.
+        if len(readings) > 1:
+            for reading in readings:
+                _store(run, [reading], plan)
             return
+        log.exception("What was read of %s cannot be stored.", readings[0].item)
+        error = ExtractionError("What was read of the file cannot be stored. Please report the file's format.", reason="internal")
+        _fail(run, readings[0].item, error)
+        return
+    except Unavailable as error:
+        for reading in readings:
+            postpone(reading.item, RETRY_SECONDS, error.message)
+        return
+    interactive = run.kind == IngestionRun.Kind.PUSH
+    wakes.wake(run.id, "embed", interactive=interactive)
+    wakes.wake(run.id, "publish", interactive=interactive)
+
+
+def _want(run: IngestionRun, readings: list[Reading], plan: Plan, stored: Mapping[str, Blob]) -> None:
+    """Say which vectors are wanted, and move the items on: to `embedded` at once where every vector is there already."""
+    held = {item.id for item in own(run, [reading.item for reading in readings])}
+    readings = [reading for reading in readings if reading.item.id in held]
+    prefix = run.space.embedding_model.document_prefix
+    texts = {reading.item.id: [prefix + text for text in reading.texts()] for reading in readings}
+    hashes = {identifier: [text_hash(text) for text in found] for identifier, found in texts.items()}
+    new, missing = _insert_wanted(
+        run,
+        {
+            digest: (text, passage["tokens"])
+            for reading in readings
+            for digest, text, passage in zip(hashes[reading.item.id], texts[reading.item.id], reading.passages, strict=True)
+        },
+    )
+    for reading in readings:
+        item, passages, mine = reading.item, reading.passages, hashes[reading.item.id]
+        first = new.intersection(mine)
+        new -= first  # counted once, for the document that came first
         given = (item.extracted or {}).get("given", {})  # metadata that came with a pushed text
-        metadata = {**reading.extracted["metadata"], **given}
-        new, missing = _insert_wanted(run, hashes, texts, [passage["tokens"] for passage in passages])
         advance(
             item,
-            Stage.EXTRACTED if missing else Stage.EMBEDDED,
-            markdown=markdown,
+            Stage.EXTRACTED if missing.intersection(mine) else Stage.EMBEDDED,
+            markdown=item.markdown or stored[reading.markdown],
             title=(reading.extracted["title"] or item.title)[:300],
-            extracted={**reading.extracted, "metadata": metadata, "given": given, "characters": len(reading.markdown)},
+            extracted={
+                **reading.extracted,
+                "metadata": {**reading.extracted["metadata"], **given},
+                "given": given,
+                "characters": len(reading.markdown),
+            },
             passages=[[p["start"], p["end"], p["heading_path"], p["tokens"], p["table_header"], p["context"]] for p in passages],
-            text_hashes=hashes,
+            text_hashes=mine,
             fingerprints=dict(plan.fingerprints),
             warnings=reading.extracted["warnings"],
             chunks=len(passages),
-            embeddings_computed=new,
-            embeddings_reused=len(passages) - new,
+            embeddings_computed=len(first),
+            embeddings_reused=len(passages) - len(first),
             tokens=sum(passage["tokens"] for passage in passages),
             error="",
         )
-    wakes.wake(run.id, "embed" if missing else "publish", interactive=run.kind == IngestionRun.Kind.PUSH)
 
 
-def _insert_wanted(run: IngestionRun, hashes: Sequence[bytes], texts: Sequence[str], tokens: Sequence[int]) -> tuple[int, int]:
-    """(texts that nobody wanted before, texts that have no vector yet)."""
-    unique = {digest: (text, count) for digest, text, count in zip(hashes, texts, tokens, strict=True)}
+def _insert_wanted(run: IngestionRun, wanted: Mapping[bytes, tuple[str, int]]) -> tuple[set[bytes], set[bytes]]:
+    """(hashes that nobody wanted before, hashes that have no vector yet)."""
     with connection.cursor() as cursor:
         cursor.execute(
             _WANT,
             {
                 "organization": run.organization_id,
                 "space": run.space_id,
-                "hashes": list(unique),
-                "texts": [text for text, _ in unique.values()],
-                "tokens": [count for _, count in unique.values()],
+                "hashes": list(wanted),
+                "texts": [text for text, _ in wanted.values()],
+                "tokens": [count for _, count in wanted.values()],
             },
         )
-        rows = cursor.fetchall()
-    return sum(is_new for _, is_new, _ in rows), sum(not is_paid for _, _, is_paid in rows)
+        rows = [(bytes(digest), is_new, is_paid) for digest, is_new, is_paid in cursor.fetchall()]
+    return {digest for digest, is_new, _ in rows if is_new}, {digest for digest, _, is_paid in rows if not is_paid}
 
 
 def _fail(run: IngestionRun, item: RunItem, error: ExtractionError) -> None:
     """The document's failure. When its content is at fault, the version that it replaced retires: that text is no longer what stands there."""
     with claims.writing(run):
-        if not owned(item):
+        if not own(run, [item]):
             return
         close(item, Outcome(Verdict.FAILED, str(error.extra.get("reason", "extraction_failed")), error.message))
         if item.document_id is None:

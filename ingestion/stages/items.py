@@ -1,6 +1,6 @@
 """Taking items of a run: short leases, no open transactions, and an end for those that kill their workers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID, uuid4
@@ -42,7 +42,8 @@ def take(run: IngestionRun, stage: str, *, limit: int) -> list[RunItem]:
     """Lease the next free items of a stage, in the order they were found.
 
     An item that was taken three times without a commit killed its worker each time: it is failed here, and its bytes
-    are remembered so that the next run does not try them again.
+    are remembered so that the next run does not try them again. An item that had company when its worker died is taken
+    alone afterwards, so that one bad file does not fail its neighbours.
     """
     token = uuid4()
     with claims.writing(run), connection.cursor() as cursor:
@@ -50,22 +51,32 @@ def take(run: IngestionRun, stage: str, *, limit: int) -> list[RunItem]:
         cursor.execute(_TAKE, {"token": token, "lease": lease, "run": run.id, "stage": stage, "limit": limit})
         taken = [row[0] for row in cursor.fetchall()]
     items = list(RunItem.objects.filter(id__in=taken).select_related("blob", "markdown", "document").order_by("id"))
+    suspects = [item for item in items if item.attempts > 1]
+    if suspects and len(items) > 1:
+        give_back([item for item in items if item is not suspects[0]])
+        items = suspects[:1]
     for item in [item for item in items if item.attempts > MAX_ATTEMPTS]:
-        with claims.writing(run):
-            if owned(item):
-                close(item, Outcome(Verdict.FAILED, "worker_died", f"Its worker died {MAX_ATTEMPTS} times. Change the file, or look at it."))
-                if item.document_id and item.content_hash:
-                    Document.objects.filter(id=item.document_id).update(quarantined_hash=item.content_hash)
+        _bury(run, item)
     return [item for item in items if item.attempts <= MAX_ATTEMPTS]
 
 
-def owned(item: RunItem) -> bool:
-    """Lock the item if its lease is still ours; inside `claims.writing`."""
-    return RunItem.objects.select_for_update(no_key=True).filter(id=item.id, lease_token=item.lease_token, stage=item.stage).exists()
+def _bury(run: IngestionRun, item: RunItem) -> None:
+    with claims.writing(run):
+        if own(run, [item]):
+            close(item, Outcome(Verdict.FAILED, "worker_died", f"Its worker died {MAX_ATTEMPTS} times. Change the file, or look at it."))
+            if item.document_id and item.content_hash:
+                Document.objects.filter(id=item.document_id).update(quarantined_hash=item.content_hash)
+
+
+def own(run: IngestionRun, items: Sequence[RunItem]) -> list[RunItem]:
+    """Lock those of the items whose lease is still ours, in the order of their ids; inside `claims.writing`."""
+    rows = RunItem.objects.select_for_update(no_key=True).filter(id__in=[item.id for item in items]).order_by("id")
+    held = dict(rows.values_list("id", "lease_token"))
+    return [item for item in items if held.get(item.id) == item.lease_token]
 
 
 def advance(item: RunItem, stage: str, **values: object) -> None:
-    """Move the item on and free its lease; inside `claims.writing`, after `owned`."""
+    """Move the item on and free its lease; inside `claims.writing`, after `own`."""
     RunItem.objects.filter(id=item.id).update(
         stage=stage, lease_token=None, lease_until=None, attempts=0, not_before=None, changed_at=timezone.now(), **values
     )
@@ -99,6 +110,17 @@ def postpone(item: RunItem, seconds: float, error: str) -> None:
     )
 
 
+def give_back(items: Iterable[RunItem]) -> None:
+    """Free what was taken and not worked; no attempt either."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE ingestion_runitem item SET lease_token = NULL, lease_until = NULL, attempts = greatest(item.attempts - 1, 0)"
+            " FROM (SELECT id FROM ingestion_runitem WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE) mine"
+            " WHERE item.id = mine.id AND item.lease_token = ANY(%s)",
+            [[item.id for item in items], [item.lease_token for item in items]],
+        )
+
+
 def open_stages(run_id: UUID) -> dict[str, int]:
     """How many items of a run stand in each open stage and could be taken now."""
     with connection.cursor() as cursor:
@@ -110,6 +132,5 @@ def open_stages(run_id: UUID) -> dict[str, int]:
         return dict(cursor.fetchall())
 
 
-def has_open(run: IngestionRun, stages: Sequence[str] = ()) -> bool:
-    rows = RunItem.objects.filter(run=run).exclude(stage=Stage.DONE)
-    return (rows.filter(stage__in=stages) if stages else rows).exists()
+def has_open(run: IngestionRun) -> bool:
+    return RunItem.objects.filter(run=run).exclude(stage=Stage.DONE).exists()

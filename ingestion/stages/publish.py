@@ -1,105 +1,102 @@
-"""The publish stage: passages with vectors → what answers, one document in one transaction, as a difference of chunks."""
+"""The publish stage: passages with vectors → what answers, as a difference of chunks, whole documents in one transaction."""
 
 import json
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+import logging
+from uuid import UUID
 
-from django.db import connection
+from django.db import DataError, connection
 from django.utils import timezone
 
 from ingestion import claims
+from ingestion.generations import Difference, Generation, Passage, compare, prepare
 from ingestion.models import EmbeddedText, IngestionRun, RunItem
 from ingestion.plan import plan_for
-from ingestion.stages.extract import with_context
-from ingestion.stages.items import Outcome, close, owned, take
+from ingestion.stages.items import Outcome, close, give_back, own, take
 from ingestion.stages.slices import Slice
-from kb import blobs
 from kb.models import Chunk, Document, Source
 from kb.stores import vectors, words
-from kb.words.analysis import document_terms
-from kb.words.hashing import hash_counts
 
+log = logging.getLogger(__name__)
 Stage, Verdict = RunItem.Stage, RunItem.Verdict
-BATCH = 8
+BATCH = 16
+MAX_PASSAGES = 400  # of documents published together; a larger document is published alone
 NAMESAKE = "\n"  # stands between the name and the number of a text that was added and replaces nothing
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A passage of the new generation, with the hash of its embedded text."""
-
-    ordinal: int
-    start: int
-    end: int
-    heading_path: list[str]
-    tokens: int
-    table_header: list[int] | None
-    context: str
-    text: str
-    text_hash: bytes
-    pages: tuple[int | None, int | None]
-
-
 def work(run: IngestionRun, part: Slice) -> None:
-    """Publish items of the run until the slice ends."""
+    """Publish items of the run, a handful of documents at a time, until the slice ends."""
+    language = plan_for(run).language
     while not part.is_over:
         items = take(run, Stage.EMBEDDED, limit=BATCH)
         if not items:
             return
-        for item in items:
-            markdown = blobs.read_text(item.markdown)
-            prepared = passages_of(item, markdown)
-            language = _language(run, item)
-            analysed = {p.text_hash: document_terms(with_context(p.context, p.text), language) for p in prepared}
-            publish_item(run, item, prepared, language, analysed)
+        publish_items(run, [prepare(item, configured_language=language) for item in _handful(items)])
         part.beat()
 
 
-def passages_of(item: RunItem, markdown: str) -> list[Passage]:
-    spans = [(span["page"], span["start"], span["end"]) for span in item.extracted.get("pages", [])]
-    return [
-        Passage(
-            ordinal=ordinal,
-            start=start,
-            end=end,
-            heading_path=path,
-            tokens=tokens,
-            table_header=header,
-            context=context,
-            text=markdown[start:end],
-            text_hash=bytes(digest),
-            pages=_pages(spans, start, end),
-        )
-        for ordinal, ((start, end, path, tokens, header, context), digest) in enumerate(zip(item.passages, item.text_hashes, strict=True))
-    ]
+def _handful(items: list[RunItem]) -> list[RunItem]:
+    """As many of the items as make a short transaction; the rest goes back."""
+    passages = 0
+    for position, item in enumerate(items):
+        passages += item.chunks
+        if position and passages > MAX_PASSAGES:
+            give_back(items[position:])
+            return items[:position]
+    return items
 
 
-def _pages(spans: Sequence[tuple[int, int, int]], start: int, end: int) -> tuple[int | None, int | None]:
-    touched = [page for page, first, last in spans if first < end and last > start]
-    return (touched[0], touched[-1]) if touched else (None, None)
-
-
-def _language(run: IngestionRun, item: RunItem) -> str:
-    configured = plan_for(run).language
-    return (item.extracted.get("language") or "") if configured == "auto" else configured
-
-
-def publish_item(run: IngestionRun, item: RunItem, passages: list[Passage], language: str, analysed: dict[bytes, Any]) -> None:
-    """Make the passages what answers for the document, if it is still the one that the item was made for."""
-    with claims.writing(run):
-        if not owned(item):
+def publish_items(run: IngestionRun, generations: list[Generation]) -> None:
+    """Make the generations what answers for their documents, for those that still are what their items were made for."""
+    try:
+        with claims.writing(run):
+            _publish(run, generations)
+    except DataError:
+        if len(generations) > 1:  # one of them holds what the database refuses: alone it is found
+            for generation in generations:
+                publish_items(run, [generation])
             return
-        document = _document(run, item)
-        if document is None:
-            close(item, Outcome(Verdict.SKIPPED, "superseded", "The document was deleted or replaced while this was under way."))
-            return
-        _replace_chunks(run, document, passages, language, analysed)
-        _update_document(run, item, document, passages, language)
+        item = generations[0].item
+        log.exception("%s cannot be published.", item)
+        with claims.writing(run):
+            if own(run, [item]):
+                close(item, Outcome(Verdict.FAILED, "internal", "The database refused what was read of this document. Please report it."))
+
+
+def _publish(run: IngestionRun, generations: list[Generation]) -> None:
+    held = {item.id for item in own(run, [generation.item for generation in generations])}
+    generations = [generation for generation in generations if generation.item.id in held]
+    documents = _lock_documents(run, generations)
+    pairs = [(documents[g.item.id], g) for g in generations if g.item.id in documents]
+    _apply(run, compare(pairs, space=run.space_id))
+    for document, generation in pairs:
+        _update_document(run, document, generation)
         if run.source.kind == Source.Kind.DIRECT:
             _remove_namesakes(run, document)
-        close(item, Outcome(Verdict.INGESTED), document=document)
+        close(generation.item, Outcome(Verdict.INGESTED), document=document)
+    for generation in generations:
+        if generation.item.id not in documents:
+            close(generation.item, Outcome(Verdict.SKIPPED, "superseded", "The document was deleted or replaced while this was under way."))
+
+
+def _lock_documents(run: IngestionRun, generations: list[Generation]) -> dict[int, Document]:
+    """Item id to its document, locked in the order of ids; without those that another claim passed by. A crawled page gets its row here."""
+    named = {g.item.document_id: g.item for g in generations if g.item.document_id}
+    rows = Document.objects.select_for_update(no_key=True).filter(id__in=named).order_by("id")
+    found = {named[row.id].id: row for row in rows if row.epoch == named[row.id].epoch}
+    if run.source.kind == Source.Kind.WEB:
+        for item in sorted((g.item for g in generations if not g.item.document_id), key=lambda item: bytes(item.key_hash)):
+            document, _ = Document.objects.select_for_update(no_key=True).get_or_create(
+                source=run.source,
+                key_hash=bytes(item.key_hash),
+                defaults={
+                    "organization_id": run.organization_id,
+                    "knowledge_base_id": run.knowledge_base_id,
+                    "key": item.key,
+                    "url": item.key,
+                },
+            )
+            found[item.id] = document
+    return found
 
 
 def _remove_namesakes(run: IngestionRun, document: Document) -> None:
@@ -109,62 +106,34 @@ def _remove_namesakes(run: IngestionRun, document: Document) -> None:
     Document.objects.filter(source=run.source, key__startswith=document.key + NAMESAKE, created_at__lt=run.created_at).delete()
 
 
-def _document(run: IngestionRun, item: RunItem) -> Document | None:
-    """The document, locked; None if another claim on it passed by. A crawled page gets its row here."""
-    rows = Document.objects.select_for_update(no_key=True)
-    if item.document_id is not None:
-        return rows.filter(id=item.document_id, epoch=item.epoch).first()
-    if run.source.kind != Source.Kind.WEB:
-        return None
-    document, _ = rows.get_or_create(
-        source=run.source,
-        key_hash=bytes(item.key_hash),
-        defaults={"organization_id": run.organization_id, "knowledge_base_id": run.knowledge_base_id, "key": item.key, "url": item.key},
-    )
-    return document
-
-
-def _replace_chunks(run: IngestionRun, document: Document, passages: list[Passage], language: str, analysed: dict[bytes, Any]) -> None:
-    """Equal texts keep their chunk and its id; new ones come in, gone ones go out with their vectors and words (a trigger)."""
-    free: dict[bytes, list[int]] = defaultdict(list)
-    for chunk_id, digest in document.chunks.order_by("ordinal").values_list("id", "text_hash"):
-        free[bytes(digest)].append(chunk_id)
-    keeps_vectors = document.space_id == run.space_id and document.language == language
-    kept: list[tuple[int, Passage]] = []
-    new: list[Passage] = []
-    for passage in passages:
-        same = free.get(passage.text_hash)
-        if same and keeps_vectors:
-            kept.append((same.pop(0), passage))
-        else:
-            new.append(passage)
-    gone = [chunk_id for ids in free.values() for chunk_id in ids]
-    if kept:
-        _move(kept)
-    if new:
-        _insert(run, document, new, language, analysed)
-    if gone:
+def _apply(run: IngestionRun, difference: Difference) -> None:
+    """New chunks in with vectors and words, kept ones moved, gone ones out (a trigger takes their vectors and words)."""
+    if difference.kept:
+        _move(difference.kept)
+    if difference.new:
+        _insert(run, difference)
+    if difference.gone:
         with connection.cursor() as cursor:
-            cursor.execute("DELETE FROM kb_chunk WHERE id = ANY(%s)", [gone])
+            cursor.execute("DELETE FROM kb_chunk WHERE id = ANY(%s)", [difference.gone])
 
 
 def _move(kept: list[tuple[int, Passage]]) -> None:
     rows = [
-        {"id": chunk_id, "ordinal": p.ordinal, "start": p.start, "end": p.end, "first": p.pages[0], "last": p.pages[1], "header": p.table_header}
-        for chunk_id, p in kept
+        {"id": chunk, "ordinal": p.ordinal, "start": p.start, "end": p.end, "first": p.pages[0], "last": p.pages[1], "header": p.table_header}
+        for chunk, p in kept
     ]
     with connection.cursor() as cursor:
         cursor.execute(
             'UPDATE kb_chunk chunk SET ordinal = moved.ordinal, start = moved.start, "end" = moved."end", page_start = moved.first,'
             " page_end = moved.last, table_header = moved.header"
             ' FROM jsonb_to_recordset(%s::jsonb) AS moved (id bigint, ordinal int, start int, "end" int, first int, last int, header int[])'
-            " WHERE chunk.id = moved.id AND (chunk.ordinal, chunk.start, chunk.page_start, chunk.page_end)"
-            " IS DISTINCT FROM (moved.ordinal, moved.start, moved.first, moved.last)",
+            " WHERE chunk.id = moved.id AND (chunk.ordinal, chunk.start, chunk.page_start, chunk.page_end, chunk.table_header)"
+            " IS DISTINCT FROM (moved.ordinal, moved.start, moved.first, moved.last, moved.header)",
             [json.dumps(rows)],
         )
 
 
-def _insert(run: IngestionRun, document: Document, new: list[Passage], language: str, analysed: dict[bytes, Any]) -> None:
+def _insert(run: IngestionRun, difference: Difference) -> None:
     rows = Chunk.objects.bulk_create(
         [
             Chunk(
@@ -183,49 +152,49 @@ def _insert(run: IngestionRun, document: Document, new: list[Passage], language:
                 tokens=passage.tokens,
                 table_header=passage.table_header,
             )
-            for passage in new
+            for document, language, passage in difference.new
         ]
     )
-    paid = dict(
-        EmbeddedText.objects.filter(
-            organization_id=run.organization_id, space_id=run.space_id, text_hash__in={passage.text_hash for passage in new}
-        ).values_list("text_hash", "vector")
-    )
-    paid = {bytes(digest): vector for digest, vector in paid.items()}
-    scope = {"organization": run.organization_id, "knowledge_base": run.knowledge_base_id}
+    passages = [passage for _, _, passage in difference.new]
+    paid = _paid_vectors(run, {passage.text_hash for passage in passages})
+    scope: dict[str, UUID] = {"organization": run.organization_id, "knowledge_base": run.knowledge_base_id}
+    chunks = [row.id for row in rows]
     vectors.add_vectors(
-        **scope, space=run.space, rows=[vectors.VectorRow(row.id, paid[passage.text_hash]) for row, passage in zip(rows, new, strict=True)]
+        **scope, space=run.space, rows=[vectors.VectorRow(chunk, paid[p.text_hash]) for chunk, p in zip(chunks, passages, strict=True)]
     )
-    counted = [(row.id, *analysed[passage.text_hash]) for row, passage in zip(rows, new, strict=True)]
-    words.add_words(**scope, rows=[words.WordRow(chunk_id, hash_counts(counts), length) for chunk_id, counts, length in counted])
+    words.add_words(**scope, rows=[p.words(chunk) for chunk, p in zip(chunks, passages, strict=True)])
 
 
-def _update_document(run: IngestionRun, item: RunItem, document: Document, passages: list[Passage], language: str) -> None:
+def _paid_vectors(run: IngestionRun, hashes: set[bytes]) -> dict[bytes, object]:
+    rows = EmbeddedText.objects.filter(organization_id=run.organization_id, space_id=run.space_id, text_hash__in=hashes)
+    return {bytes(digest): vector for digest, vector in rows.values_list("text_hash", "vector")}
+
+
+def _update_document(run: IngestionRun, document: Document, generation: Generation) -> None:
     now = timezone.now()
-    extracted = item.extracted
-    values = {
-        "title": item.title,
-        "media_type": extracted.get("media_type") or document.media_type,
-        "language": language,
-        "metadata": {**extracted.get("metadata", {}), **({"truncated": True} if extracted.get("truncated") else {})},
-        "page_spans": extracted.get("pages", []),
-        "markdown": item.markdown,
-        "content_hash": item.content_hash,
-        "quarantined_hash": None,
-        "extract_fingerprint": item.fingerprints["extract"],
-        "chunk_fingerprint": item.fingerprints["chunk"],
-        "context_fingerprint": item.fingerprints["context"],
-        "space_id": run.space_id,
-        "generation": document.generation + 1,
-        "missed_runs": 0,
-        "tombstoned_at": None,
-        "size": item.size,
-        "characters": extracted.get("characters", 0),
-        "chunk_count": len(passages),
-        "last_error": "",
-        "first_ingested_at": document.first_ingested_at or now,
-        "last_ingested_at": now,
-        "last_run_id": run.id,
-        "seen_at": now,
-    }
-    Document.objects.filter(id=document.id).update(**values)
+    item, extracted = generation.item, generation.item.extracted
+    Document.objects.filter(id=document.id).update(
+        title=item.title,
+        media_type=extracted.get("media_type") or document.media_type,
+        language=generation.language,
+        metadata={**extracted.get("metadata", {}), **({"truncated": True} if extracted.get("truncated") else {})},
+        page_spans=extracted.get("pages", []),
+        markdown=item.markdown,
+        content_hash=item.content_hash,
+        quarantined_hash=None,
+        extract_fingerprint=item.fingerprints["extract"],
+        chunk_fingerprint=item.fingerprints["chunk"],
+        context_fingerprint=item.fingerprints["context"],
+        space_id=run.space_id,
+        generation=document.generation + 1,
+        missed_runs=0,
+        tombstoned_at=None,
+        size=item.size,
+        characters=extracted.get("characters", 0),
+        chunk_count=len(generation.passages),
+        last_error="",
+        first_ingested_at=document.first_ingested_at or now,
+        last_ingested_at=now,
+        last_run_id=run.id,
+        seen_at=now,
+    )
