@@ -143,11 +143,6 @@ class Trace(_Shown):
     timings_ms: dict[str, float]
 
 
-class TracePage(_Shown):
-    items: list[TraceSummary]
-    next_cursor: str | None
-
-
 def show_answer(answer: Answer) -> dict[str, Any]:
     shown = SearchAnswer(
         hits=[ShownHit.model_validate(hit) for hit in answer.hits],

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -119,7 +120,7 @@ def _tokens(texts: Sequence[str], language: str) -> list[list[str]]:
 
     if language == "zh":
         characters = [[c for c in text.lower() if c.isalnum()] for text in texts]
-        return [[a + b for a, b in zip(row, row[1:], strict=False)] or row for row in characters]
+        return [[a + b for a, b in pairwise(row)] or row for row in characters]
     stemmer = Stemmer.Stemmer(SNOWBALL[language])
     return bm25s.tokenize(list(texts), stopwords=language, stemmer=stemmer, return_ids=False, show_progress=False)
 

@@ -1,4 +1,5 @@
 import json
+import re
 from uuid import uuid4
 
 import pytest
@@ -153,5 +154,8 @@ def test_openapi_knows_the_routes(client, db) -> None:
     assert operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith("/SearchRequest")
     parts = schema["components"]["schemas"]
     assert {"query", "filters", "neighbours"} <= set(parts["SearchRequest"]["properties"])
-    assert {"ShownHit", "Group", "Negation", "Comparison"} <= set(parts)
+    assert {"ShownHit", "TraceSummaryPage"} <= set(parts)
+    referred = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(schema)))
+    assert referred <= set(parts)
+    assert {"GroupRequest", "NegationRequest", "ComparisonRequest"} <= referred
     assert {"/api/v1/traces", "/api/v1/traces/{trace_id}", "/api/v1/search/compare"} <= set(schema["paths"])
