@@ -19,8 +19,10 @@ from kb.words.hashing import hash_weights, term_hash
 from kb.words.query import WordQuery
 
 EXACT_CHUNKS = 20_000
-# How many chunks a narrowed search looks at, by our own frequencies: the planner knows nothing of a single term.
-CANDIDATES = 20_000
+# How many chunks a narrowed search looks at: a tenth, within these bounds. Measured at 50,000 chunks: 10,000 candidates give the same first
+# 30 as all, 5,000 do not.
+LEAST_CANDIDATES = 10_000
+MOST_CANDIDATES = 20_000
 
 EXACT = "exact"
 NARROWED = "narrowed"
@@ -126,7 +128,8 @@ def _search(scan: _Scan, weights: Mapping[int, float], corpus: Corpus) -> tuple[
     # A filter on documents has its own count, and a scan of what it leaves is the narrowing.
     if (scan.scope.count() if scan.scope.is_narrowed else corpus.chunks) <= EXACT_CHUNKS:
         return scan.run(), EXACT
-    chosen = rarest_terms(weights, corpus.frequencies, CANDIDATES)
+    # By our own frequencies: the planner knows nothing of a single term.
+    chosen = rarest_terms(weights, corpus.frequencies, min(max(LEAST_CANDIDATES, corpus.chunks // 10), MOST_CANDIDATES))
     found = scan.run(chosen)
     if len(found) < scan.limit and len(chosen) < len(weights):
         return scan.run(), NARROWED_THEN_EXACT

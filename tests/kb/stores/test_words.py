@@ -170,7 +170,7 @@ def test_a_narrowed_search_finds_the_same_and_never_less(shelf, monkeypatch):
     exact = search(shelf, CAT, DOG, FISH, limit=3)
     everything = search(shelf, CAT, DOG, FISH, limit=60)
     monkeypatch.setattr(words, "EXACT_CHUNKS", 10)
-    monkeypatch.setattr(words, "CANDIDATES", 30)
+    monkeypatch.setattr(words, "LEAST_CANDIDATES", 30)
     narrowed = search(shelf, CAT, DOG, FISH, limit=3)
     assert (exact.plan, narrowed.plan) == ("exact", "narrowed")
     assert narrowed.rows == exact.rows
