@@ -10,6 +10,7 @@ from drf_spectacular.plumbing import ResolvedComponent
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.json_schema import GenerateJsonSchema
 
 from config.paging import DEFAULT_LIMIT, MAX_LIMIT
 
@@ -62,6 +63,15 @@ IDEMPOTENCY_KEY = header("Idempotency-Key", "The same key with the same body giv
 ORGANIZATION = header("X-Lectern-Organization", "Which organization, for a signed-in person who belongs to several.")
 
 
+class Answered(GenerateJsonSchema):
+    """Of an answer, which holds every field, also those that have a default."""
+
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        if field["type"] == "typed-dict-field":
+            return super().field_is_required(field, total)
+        return not field.get("serialization_exclude")
+
+
 class PydanticModels(OpenApiSerializerExtension):
     """What is sent may leave defaults out, what is answered has every key: a model used both ways becomes two components."""
 
@@ -85,7 +95,9 @@ class PydanticModels(OpenApiSerializerExtension):
         sent = direction == "request"
         suffix = "Request" if sent else ""
         mode: Any = "validation" if sent else "serialization"
-        schema = self.target.model_json_schema(ref_template=f"#/components/schemas/{{model}}{suffix}", mode=mode)
+        generator = GenerateJsonSchema if sent or self.target is Problem else Answered
+        template = f"#/components/schemas/{{model}}{suffix}"
+        schema = self.target.model_json_schema(ref_template=template, mode=mode, schema_generator=generator)
         parts = schema.pop("$defs", {})
         if set(schema) == {"$ref"}:  # a model that refers to itself
             schema = parts.pop(self.target.__name__)

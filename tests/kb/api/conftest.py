@@ -43,3 +43,9 @@ def key_client(organization, carol) -> Callable[..., APIClient]:
 @pytest.fixture
 def url(knowledge_base) -> str:
     return f"/api/v1/knowledge-bases/{knowledge_base.id}"
+
+
+@pytest.fixture
+def api_client() -> Callable[[str], APIClient]:
+    """A client with the value of a key."""
+    return with_key

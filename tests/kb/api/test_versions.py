@@ -28,9 +28,7 @@ def test_every_version_can_be_listed_and_read(client, url, two_versions):
 
 def test_the_difference_is_a_list_and_a_text(client, url, two_versions):
     body = client.get(f"{url}/diff?from=1&to=2").json()
-    assert {change["path"]: change["new"] for change in body["changes"]} == {"description": "second", "language": "german"} or {
-        change["path"] for change in body["changes"]
-    } == {"description", "language"}
+    assert {change["path"] for change in body["changes"]} == {"description", "language"}
     assert '~ description: "" → "second"' in body["text"]
     assert client.get(f"{url}/diff").json() == body
     assert client.get(f"{url}/diff?from=2&to=2").json()["changes"] == []
