@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID
@@ -24,12 +25,12 @@ LIMIT = 10
 
 @dataclass(frozen=True)
 class Question:
-    """One search: what is asked, and where. `documents` is the filter of the second kind of selectivity."""
+    """One search: what is asked, and where. `share` names documents by their metadata, the second kind of selectivity."""
 
     text: str
     vector: object
     knowledge_bases: tuple[UUID, ...]
-    documents: tuple[UUID, ...] | None = None
+    share: str | None = None
 
 
 def prepare_services(home: Path) -> None:
@@ -53,33 +54,53 @@ def prepare_services(home: Path) -> None:
 
 
 def searchers(corpus) -> dict[str, Callable[[Question], list[int]]]:
-    """Mode -> search, best chunk ids first. The seam: what retrieval offers takes the place of the stores here."""
-    from kb.stores.vectors import search_vectors
-    from kb.stores.words import search_words
-    from kb.words.query import parse_query
+    """Mode -> search as the API does it, best chunk ids first. The question's vector is given, its neighbours are not joined."""
+    from kb.access import system_actor
+    from retrieval.encoding import QueryVectors
+    from retrieval.requests import SearchRequest
+    from retrieval.search import search
 
-    def scope(question: Question) -> dict:
-        return {
-            "organization": corpus.organization.pk, "knowledge_bases": question.knowledge_bases,
-            "documents": question.documents, "limit": LIMIT,
-        }  # fmt: skip
+    actor = system_actor(corpus.organization)
 
-    def vector(question: Question) -> list[int]:
-        return [chunk for chunk, _ in search_vectors(space=corpus.space, query=question.vector, **scope(question)).rows]
+    def searcher(mode: str) -> Callable[[Question], list[int]]:
+        def ask(question: Question) -> list[int]:
+            filters = {"type": "contains", "key": "shares", "value": question.share} if question.share else None
+            request = SearchRequest(
+                query=question.text, knowledge_bases=[str(each) for each in question.knowledge_bases], mode=mode,
+                max_results=LIMIT, min_score=0.0, neighbours=0, filters=filters,
+            )  # fmt: skip
+            vectors = QueryVectors(question.text, corpus.organization.pk, _known={corpus.space.pk: question.vector})
+            return [hit.chunk_id for hit in search(actor, request, vectors=vectors).hits]
 
-    def keyword(question: Question) -> list[int]:
-        return [chunk for chunk, _, _ in search_words(query=parse_query(question.text, [None]), **scope(question)).rows]
+        return ask
 
-    return {"vector": vector, "keyword": keyword}
+    return {mode: searcher(mode) for mode in ("vector", "keyword", "hybrid")}
+
+
+@contextmanager
+def exact_stores() -> Iterator[None]:
+    """No index, no narrowing: what a search answers with all the time in the world."""
+    from kb.stores import vectors, words
+
+    places = [(vectors, "EXACT_ROWS"), (vectors, "EXACT_ROWS_OF_DOCUMENTS"), (words, "EXACT_CHUNKS")]
+    kept = [getattr(module, name) for module, name in places]
+    for module, name in places:
+        setattr(module, name, sys.maxsize)
+    try:
+        yield
+    finally:
+        for (module, name), value in zip(places, kept, strict=True):
+            setattr(module, name, value)
 
 
 class Truth:
-    """Exact answers: vectors by numpy, words by a scan of everything in scope."""
+    """Exact answers: vectors by numpy, which shares nothing with the code measured; the other modes by the same code without shortcuts."""
 
     def __init__(self, corpus) -> None:
         import numpy as np
 
         self._corpus = corpus
+        self._searchers = searchers(corpus)
         self._ids = np.array(corpus.chunk_ids)
         self._vectors = np.concatenate(corpus.vectors).astype(np.float16).astype(np.float32)
         self._vectors /= np.linalg.norm(self._vectors, axis=1, keepdims=True)
@@ -87,30 +108,20 @@ class Truth:
         self._documents = np.array([document.int for document in corpus.chunk_documents], dtype=object)
 
     def of(self, mode: str, question: Question) -> list[int]:
-        return self._by_vector(question) if mode == "vector" else self._by_words(question)
+        if mode == "vector":
+            return self._by_vector(question)
+        with exact_stores():
+            return self._searchers[mode](question)
 
     def _by_vector(self, question: Question) -> list[int]:
         import numpy as np
 
         inside = np.isin(self._owners, [each.int for each in question.knowledge_bases])
-        if question.documents is not None:
-            inside &= np.isin(self._documents, [each.int for each in question.documents])
+        if question.share:
+            inside &= np.isin(self._documents, [each.int for each in self._corpus.chosen[question.share]])
         ids, similarities = self._ids[inside], self._vectors[inside] @ question.vector
-        return ids[np.argsort(-similarities)[:LIMIT]].tolist()
-
-    def _by_words(self, question: Question) -> list[int]:
-        from kb.stores import words
-        from kb.words.query import parse_query
-
-        kept, words.EXACT_CHUNKS = words.EXACT_CHUNKS, sys.maxsize
-        try:
-            found = words.search_words(
-                organization=self._corpus.organization.pk, knowledge_bases=question.knowledge_bases, documents=question.documents,
-                query=parse_query(question.text, [None]), limit=LIMIT,
-            )  # fmt: skip
-        finally:
-            words.EXACT_CHUNKS = kept
-        return [chunk for chunk, _, _ in found.rows]
+        best = np.argsort(-similarities)[:LIMIT]
+        return ids[best[similarities[best] >= 0]].tolist()
 
 
 def record(search: Callable[[Question], object], question: Question) -> list[tuple[object, object]]:
@@ -125,7 +136,8 @@ def record(search: Callable[[Question], object], question: Question) -> list[tup
 
     with connection.execute_wrapper(note):
         search(question)
-    return statements
+    # What reads; the trace is written once.
+    return [(sql, parameters) for sql, parameters in statements if str(sql).lstrip().startswith(("SELECT", "WITH"))]
 
 
 def replay(statements: Sequence[tuple[object, object]]) -> float:
@@ -160,19 +172,19 @@ def measure(search: Callable[[Question], list[int]], questions: Sequence[Questio
 
 def lines(corpus, questions: Sequence[Question], clients: Sequence[int], modes: Sequence[str]) -> Iterator[dict]:
     import numpy as np
-    from search_corpus import SHARES, chosen_documents
+    from search_corpus import SHARES
 
     everything = tuple(knowledge_base.pk for knowledge_base in corpus.knowledge_bases.values())
     places = {("all", "100%"): (everything, None)}
-    for name, share in sorted(SHARES.items(), key=lambda item: -item[1]):
+    for name in sorted(SHARES, key=SHARES.get, reverse=True):
         places["knowledge base", name] = ((corpus.knowledge_bases[name].pk,), None)
-        places["documents", name] = (everything, tuple(chosen_documents(corpus, share)))
+        places["documents", name] = (everything, name)
     truth = Truth(corpus)
     for mode, search in searchers(corpus).items():
         if mode not in modes:
             continue
-        for (kind, selectivity), (knowledge_bases, documents) in places.items():
-            asked = [replace(question, knowledge_bases=knowledge_bases, documents=documents) for question in questions]
+        for (kind, selectivity), (knowledge_bases, share) in places.items():
+            asked = [replace(question, knowledge_bases=knowledge_bases, share=share) for question in questions]
             measure(search, asked[:5], 1)
             for count in clients:
                 seconds, found = measure(search, asked, count)
@@ -198,7 +210,7 @@ def main() -> int:
     parser.add_argument("--chunks", type=int, default=50_000)
     parser.add_argument("--queries", type=int, default=50)
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 4])
-    parser.add_argument("--modes", nargs="+", default=["vector", "keyword"])
+    parser.add_argument("--modes", nargs="+", default=["vector", "keyword", "hybrid"])
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="lectern-bench-") as folder:

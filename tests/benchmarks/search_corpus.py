@@ -12,6 +12,8 @@ from uuid import UUID, uuid4
 import numpy as np
 from django.db import connection, connections, transaction
 
+from kb import versioning
+from kb.access import system_actor
 from kb.models import Document, EmbeddingModel, EmbeddingSpace, KnowledgeBase, Organization, Source
 from kb.stores.provision import build_indexes, provision_space
 from kb.stores.statistics import fold_statistics, refresh_impacts
@@ -21,6 +23,7 @@ from kb.stores.words import WordRow, add_words
 from kb.words.analysis import document_terms
 from kb.words.hashing import hash_counts
 
+MODEL = "bench"
 DIMENSION = 384
 LATENT = 32
 VOCABULARY = 60_000
@@ -38,6 +41,7 @@ class Corpus:
     space: EmbeddingSpace
     knowledge_bases: dict[str, KnowledgeBase] = field(default_factory=dict)
     documents: list[UUID] = field(default_factory=list)
+    chosen: dict[str, list[UUID]] = field(default_factory=dict)
     chunk_ids: list[int] = field(default_factory=list)
     owners: list[UUID] = field(default_factory=list)
     chunk_documents: list[UUID] = field(default_factory=list)
@@ -81,7 +85,7 @@ class Generator:
 
 
 def make_corpus(generator: Generator, *, chunks: int) -> Corpus:
-    model = EmbeddingModel.objects.create(name="bench", provider="local", model="random", dimension=DIMENSION, max_input_tokens=256)
+    model = EmbeddingModel.objects.create(name=MODEL, provider="local", model="random", dimension=DIMENSION, max_input_tokens=256)
     space = EmbeddingSpace.objects.create(embedding_model=model, dimension=DIMENSION, fingerprint="bench")
     provision_space(space)
     corpus = Corpus(Organization.objects.create(name="Bench"), space)
@@ -90,14 +94,15 @@ def make_corpus(generator: Generator, *, chunks: int) -> Corpus:
     # Of the rest first: the small ones then lie where a grown installation has them, behind everything else.
     for name, count in sorted(counts.items(), key=lambda item: -item[1]):
         _fill(corpus, generator, name, count)
+    _mark_documents(corpus)
     _settle(corpus)
     return corpus
 
 
 def _fill(corpus: Corpus, generator: Generator, name: str, count: int) -> None:
-    knowledge_base = KnowledgeBase.objects.create(
-        id=_id_in_first_leaf(corpus.space), organization=corpus.organization, name=name, space=corpus.space
-    )
+    knowledge_base = KnowledgeBase.objects.create(id=_id_in_first_leaf(corpus.space), organization=corpus.organization, name=f"new {name}")
+    document = {"name": name, "embedding_model": MODEL}
+    versioning.publish(knowledge_base, document=document, expected=None, actor=system_actor(corpus.organization))
     source = Source.objects.create(organization=corpus.organization, knowledge_base=knowledge_base, kind="direct", name="direct")
     corpus.knowledge_bases[name] = knowledge_base
     for first in range(0, count, CHUNKS_A_DOCUMENT):
@@ -185,11 +190,17 @@ class _timed:
         self._corpus.seconds[self._part] += time.perf_counter() - self._started
 
 
-def chosen_documents(corpus: Corpus, share: float) -> list[UUID]:
-    """Every n-th document of all, so that a filter cuts across what was written together."""
-    wanted = max(round(len(corpus.documents) * share), 1)
-    step = len(corpus.documents) / wanted
-    return [corpus.documents[int(i * step)] for i in range(wanted)]
+def _mark_documents(corpus: Corpus) -> None:
+    """`shares` in the metadata: every n-th document of all, so that a filter cuts across what was written together."""
+    shares: dict[UUID, list[str]] = {}
+    for name, share in SHARES.items():
+        wanted = max(round(len(corpus.documents) * share), 1)
+        step = len(corpus.documents) / wanted
+        corpus.chosen[name] = [corpus.documents[int(i * step)] for i in range(wanted)]
+        for document in corpus.chosen[name]:
+            shares.setdefault(document, []).append(name)
+    for document, names in shares.items():
+        Document.objects.filter(pk=document).update(metadata={"shares": names})
 
 
 def iter_questions(generator: Generator, count: int) -> Iterator[tuple[str, np.ndarray]]:
