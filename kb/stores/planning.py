@@ -1,6 +1,6 @@
 """Settings of the planner for one statement, where its own choice was measured to be several times slower."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from django.db import connection, transaction
@@ -13,20 +13,25 @@ BY_DOCUMENT = {"random_page_cost": "1.1"}
 
 @contextmanager
 def planner(settings: Mapping[str, str]) -> Iterator[None]:
-    """Ends with the transaction that it opens; inside a caller's transaction the settings found are put back."""
-    nested = connection.in_atomic_block
-    with transaction.atomic():
-        before = {name: connection_setting(name) for name in settings} if nested else {}
-        _set(settings)
-        yield
-        if nested:
-            _set(before)
+    """Ends with the transaction that it opens; inside a caller's transaction the settings found are put back.
+
+    pgvector's own are unknown to a connection that has not used it yet: those have nothing to be put back to, and every search sets them.
+    """
+    if not connection.in_atomic_block:
+        with transaction.atomic():
+            _set(settings)
+            yield
+        return
+    before = _read(settings)
+    _set(settings)
+    yield
+    _set(before)
 
 
-def connection_setting(name: str) -> str:
+def _read(names: Iterable[str]) -> dict[str, str]:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT coalesce(current_setting(%s, true), '')", [name])
-        return cursor.fetchone()[0]
+        cursor.execute("SELECT name, current_setting(name, true) FROM unnest(%s::text[]) name", [list(names)])
+        return {name: value for name, value in cursor.fetchall() if value}
 
 
 def _set(settings: Mapping[str, str]) -> None:

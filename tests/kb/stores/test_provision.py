@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import psycopg
 import pytest
-from django.db import connection, connections
+from django.db import connection, connections, transaction
 from django.utils import timezone
 
 from config.errors import Conflict, Unavailable
@@ -121,6 +121,7 @@ def crowded(fresh, make_shelf, monkeypatch):
     """Two knowledge bases of one leaf, 600 and 30 chunks, and a threshold that 600 pass."""
     for module in (vectors, provision):
         monkeypatch.setattr(module, "EXACT_ROWS", 100)
+    monkeypatch.setattr(vectors, "EXACT_ROWS_OF_DOCUMENTS", 100)
     provision_space(fresh)
     generator = np.random.default_rng(3)
     large = make_shelf("Large")
@@ -229,3 +230,15 @@ def test_a_model_change_leaves_the_old_space_in_batches(fresh, shelf):
     assert value("SELECT count(*) FROM embedding_256") == 4
     assert remove_vectors(organization=shelf.organization, space=shelf.space, knowledge_base=shelf.id) == 2
     assert value("SELECT count(*) FROM embedding_256 WHERE space = %s", fresh.pk) == 2
+
+
+def test_the_first_search_of_a_connection_inside_a_transaction(crowded):
+    """pgvector's settings do not exist before its library is loaded, so they have no former value."""
+    space, large, _ = crowded
+    build_indexes(space)
+    connection.close()
+    with transaction.atomic():
+        before = value("SELECT current_setting('random_page_cost')")
+        assert search(large, large.vectors[0]).plan == "hnsw"
+        assert search(large, large.vectors[0], documents=[large.documents[0].pk]).plan == "hnsw"
+        assert value("SELECT current_setting('random_page_cost')") == before
