@@ -17,8 +17,8 @@ from config.errors import Conflict, LecternError, TooManyRequests
 from config.registry import Registry
 from ingestion.models import EmbeddedText, IngestionRun, RunItem
 from ingestion.plan import Plan, plan_for
+from ingestion.reading import read_item, text_hash
 from ingestion.sources.base import Listed
-from ingestion.reading import read_item, text_hash, with_context
 from ingestion.stages.listing import item_for
 from kb.models import Document, KnowledgeBase, Source
 
@@ -143,10 +143,7 @@ def _look(run: IngestionRun, entry: Listed, plan: Plan, left: float) -> Previewe
     except LecternError as error:
         return Previewed(document, Change.FAILED, error=error.message)
     prefix = run.space.embedding_model.document_prefix
-    wanted = {
-        text_hash(prefix + with_context(passage["context"], reading.markdown[passage["start"] : passage["end"]])): passage["tokens"]
-        for passage in reading.passages
-    }
+    wanted = {text_hash(prefix + text): passage["tokens"] for text, passage in zip(reading.texts(), reading.passages, strict=True)}
     paid = EmbeddedText.objects.filter(
         organization_id=run.organization_id, space_id=run.space_id, text_hash__in=wanted, vector__isnull=False
     ).values_list("text_hash", flat=True)

@@ -116,8 +116,8 @@ class Command(BaseCommand):
             where = " > ".join(hit["heading_path"]) or document["title"]
             page = f", page {hit['page']}" if hit.get("page") else ""
             scores = ", ".join(f"{name} {value:.3f}" for name, value in hit["scores"].items() if isinstance(value, float))
-            self.stdout.write(self.style.SUCCESS(f"[{number}] {document['title']} — {where}{page}, characters {hit['start']}–{hit['end']}"))
-            self.stdout.write(f"    {scores} · {hit['citation']}")
+            self.stdout.write(self.style.SUCCESS(f"[{number}] {document['title']} — {where}{page}, characters {hit['span']['start']}–{hit['span']['end']}"))
+            self.stdout.write(f"    score {hit['score']:.3f} ({scores}) · citation {hit['citation']}")
             self.stdout.write("    " + _shortened(hit["text"]))
         if not answer["hits"]:
             self.stdout.write(f"    nothing found: {answer['reason']} (trace {answer['trace_id']})")
