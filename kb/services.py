@@ -6,7 +6,7 @@ import secrets as random
 from datetime import datetime
 from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from config import secrets
@@ -85,10 +85,29 @@ def remove_grant(knowledge_base: KnowledgeBase, *, user_id: int) -> None:
 
 def create_organization(*, name: str, admin: User | None = None) -> Organization:
     with transaction.atomic():
-        organization = Organization.objects.create(name=name)
+        organization = Organization()
+        _name_organization(organization, name)
         if admin is not None:
             Membership.objects.create(organization=organization, user=admin, role=Role.ADMIN)
     return organization
+
+
+def rename_organization(organization: Organization, *, name: str) -> None:
+    _name_organization(organization, name)
+
+
+def _name_organization(organization: Organization, name: str) -> None:
+    organization.name = name
+    try:
+        with transaction.atomic():
+            organization.save()
+    except IntegrityError as error:
+        raise Conflict(f"There is already an organization named '{name}'. Choose another name.") from error
+
+
+def delete_organization(organization: Organization) -> None:
+    """Take it away at once, with everything in it (404 from now on); rows and files go in batches afterwards."""
+    Organization.objects.filter(id=organization.id).update(state=Organization.State.DELETING)
 
 
 def add_member(organization: Organization, *, user: User, role: str) -> Membership:

@@ -1,0 +1,143 @@
+"""What knowledge bases hold: spaces, blobs, files, documents and chunks. Read only; the pipeline writes them."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from kb import access
+from kb.access import Actor
+from kb.admin.rows import RowAdmin, ShownOnly
+from kb.models import Blob, Chunk, Document, EmbeddingSpace, File
+
+CHUNKS_SHOWN = 100
+
+
+@admin.register(EmbeddingSpace)
+class EmbeddingSpaceAdmin(ShownOnly, RowAdmin):
+    list_display = ("id", "embedding_model", "dimension", "provisioned_at", "created_at")
+    list_filter = ("dimension",)
+    list_select_related = ("embedding_model",)
+
+    def seen_by(self, actor: Actor) -> Q:
+        return Q(embedding_model__in=access.embedding_models(actor).values("pk"))
+
+
+@admin.register(Blob)
+class BlobAdmin(ShownOnly, RowAdmin):
+    list_display = ("id", "organization", "size", "sha256_shown", "touched_at")
+    list_filter = (("organization", admin.RelatedOnlyFieldListFilter),)
+    fields = ("organization", "size", "sha256_shown", "storage_key", "created_at", "touched_at")
+    readonly_fields = ("sha256_shown",)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.is_superuser  # a blob has no knowledge base to judge by
+
+    @admin.display(description="SHA-256")
+    def sha256_shown(self, obj: Any) -> str:
+        return bytes(obj.sha256).hex()
+
+
+@admin.register(File)
+class FileAdmin(ShownOnly, RowAdmin):
+    list_display = ("name", "organization", "media_type", "size", "created_at")
+    list_filter = (("organization", admin.RelatedOnlyFieldListFilter), "media_type")
+    search_fields = ("name",)
+    list_select_related = ("organization",)
+    fields = ("organization", "name", "media_type", "size", "sha256_shown", "created_by", "created_at", "used_by")
+    readonly_fields = ("sha256_shown", "used_by")
+
+    def seen_by(self, actor: Actor) -> Q:
+        """Files that a visible knowledge base has, and the person's own."""
+        seen = Document.objects.filter(knowledge_base__in=access.knowledge_bases(actor).values("pk"), file__isnull=False)
+        return Q(organization=actor.organization) & (Q(created_by=actor.user) | Q(pk__in=seen.values("file")))
+
+    @admin.display(description="SHA-256")
+    def sha256_shown(self, obj: File) -> str:
+        return bytes(obj.sha256).hex()
+
+    @admin.display(description="documents")
+    def used_by(self, obj: File) -> SafeString:
+        return links("kb_document", obj.documents.all()[:CHUNKS_SHOWN])
+
+
+@admin.register(Document)
+class DocumentAdmin(ShownOnly, RowAdmin):
+    within_knowledge_base = True
+    list_display = ("shown", "knowledge_base", "source", "media_type", "language", "chunk_count", "tombstoned_at", "last_ingested_at")
+    list_filter = (
+        ("knowledge_base", admin.RelatedOnlyFieldListFilter),
+        ("source", admin.RelatedOnlyFieldListFilter),
+        "media_type",
+        "language",
+    )
+    search_fields = ("title", "key")
+    list_select_related = ("knowledge_base", "source__knowledge_base")
+    fieldsets = (
+        (None, {"fields": ("title", "key", "url", "knowledge_base", "source", "file", "media_type", "language", "metadata")}),
+        ("State", {"fields": ("last_error", "missed_runs", "tombstoned_at", "first_ingested_at", "last_ingested_at", "seen_at")}),
+        ("Made with", {"fields": ("space", "generation", "epoch", "size", "characters", "extractor_version")}),
+        ("Chunks", {"fields": ("chunk_count", "chunks_shown")}),
+    )
+    readonly_fields = ("chunks_shown",)
+
+    @admin.display(description="document", ordering="title")
+    def shown(self, obj: Document) -> str:
+        return str(obj)[:120]
+
+    @admin.display(description="chunks")
+    def chunks_shown(self, obj: Document) -> SafeString:
+        chunks = list(obj.chunks.order_by("ordinal")[:CHUNKS_SHOWN])
+        shown = format_html_join(
+            "",
+            '<div style="margin-bottom: 1rem"><div style="opacity: .7">{} · {} tokens · {}–{}{}</div>'
+            '<div style="white-space: pre-wrap; overflow-wrap: anywhere">{}</div></div>',
+            ((place(chunk), chunk.tokens, chunk.start, chunk.end, page(chunk), chunk.text) for chunk in chunks),
+        )
+        url = f"{reverse('admin:kb_chunk_changelist')}?document__id__exact={obj.pk}"
+        more = format_html('<a href="{}" class="text-primary-600">every chunk in a list</a>', url)
+        return format_html("{}{}", shown, more) if chunks else format_html("{}", "none")
+
+
+@admin.register(Chunk)
+class ChunkAdmin(ShownOnly, RowAdmin):
+    within_knowledge_base = True
+    list_display = ("id", "document", "ordinal", "where", "tokens", "language", "start_of_text")
+    list_filter = (("knowledge_base", admin.RelatedOnlyFieldListFilter), "language")
+    list_select_related = ("document",)
+    ordering = ("document", "ordinal")
+    fields = ("document", "knowledge_base", "ordinal", "where", "start", "end", "page_start", "page_end", "tokens", "language", "text")
+    readonly_fields = ("where",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Chunk]:
+        return super().get_queryset(request).select_related("document")
+
+    @admin.display(description="heading")
+    def where(self, obj: Chunk) -> str:
+        return place(obj)
+
+    @admin.display(description="text")
+    def start_of_text(self, obj: Chunk) -> str:
+        return obj.text[:100]
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        return lookup.startswith("document__id") or super().lookup_allowed(lookup, value, request)
+
+
+def place(chunk: Chunk) -> str:
+    return " › ".join([f"#{chunk.ordinal}", *chunk.heading_path])
+
+
+def page(chunk: Chunk) -> str:
+    if chunk.page_start is None:
+        return ""
+    return f" · page {chunk.page_start}" + (f"–{chunk.page_end}" if chunk.page_end not in (None, chunk.page_start) else "")
+
+
+def links(model: str, rows: Any) -> SafeString:
+    pairs = ((reverse(f"admin:{model}_change", args=[row.pk]), row) for row in rows)
+    return format_html_join(", ", '<a href="{}" class="text-primary-600">{}</a>', pairs)

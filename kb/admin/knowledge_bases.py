@@ -1,0 +1,273 @@
+"""Knowledge bases: the current document as a text, its history, and what is made from it."""
+
+import json
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.admin import TabularInline
+from unfold.decorators import action
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+
+from config.errors import InvalidInput, LecternError
+from kb import access, listing, services, versioning
+from kb.access import Actor
+from kb.admin.rows import RowAdmin, ServiceForm, actor_of
+from kb.admin.text import read_text, write_text
+from kb.models import Grant, KnowledgeBase, Membership, User
+
+EXAMPLE = {"name": "", "description": "", "visibility": "organization", "sources": [{"name": "files", "type": "upload"}]}
+_STYLE = "font-family: ui-monospace, monospace; font-size: 13px; max-width: none; white-space: pre; overflow-x: auto"
+_MONOSPACE = {"rows": 28, "style": _STYLE, "spellcheck": "false"}
+
+
+class DocumentForm(ServiceForm):
+    """The document as YAML or JSON, with the number of the version that it was read from."""
+
+    document = forms.CharField(
+        widget=UnfoldAdminTextareaWidget(_MONOSPACE), strip=False, help_text="YAML or JSON. What is left out gets its default."
+    )
+    comment = forms.CharField(
+        required=False, max_length=1000, widget=UnfoldAdminTextInputWidget, help_text="What this version is for; shown in its history."
+    )
+    expected = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+    class Meta:
+        model = KnowledgeBase
+        fields = ("organization",)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.instance._state.adding:
+            self.initial.setdefault("document", write_text(EXAMPLE))
+        else:
+            version = versioning.read(self.instance)
+            self.initial.update(document=write_text(version.document), expected=version.number)
+
+    def clean_document(self) -> dict[str, Any]:
+        try:
+            return read_text(self.cleaned_data["document"])
+        except InvalidInput as error:
+            raise forms.ValidationError(error.message) from None
+
+    def sentences(self, refusal: LecternError) -> list[tuple[str | None, str]]:
+        """Every fault is one of the document, by its path."""
+        faults = refusal.extra.get("errors", ())
+        return [("document", f"{fault['path']}: {fault['message']}") for fault in faults] or [("document", refusal.message)]
+
+
+class GrantForm(forms.ModelForm):
+    class Meta:
+        model = Grant
+        fields = ("user", "level")
+
+
+class GrantInline(TabularInline):
+    """Whom a private knowledge base is open to, besides the organization's administrators."""
+
+    model = Grant
+    form = GrantForm
+    extra = 0
+    verbose_name_plural = "open to"
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        match = request.resolver_match
+        found = KnowledgeBase.objects.filter(pk=match.kwargs.get("object_id")).first() if match and match.kwargs.get("object_id") else None
+        if db_field.name == "user":
+            members = Membership.objects.filter(organization=found.organization_id if found else None)
+            kwargs["queryset"] = User.objects.filter(id__in=members.values("user_id"))
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    # Who may change the knowledge base may change its grants; the page itself was checked.
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return True
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return obj is None or RowAdmin.may_change(admin.site._registry[KnowledgeBase], request, obj)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_add_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_add_permission(request, obj)
+
+
+@admin.register(KnowledgeBase)
+class KnowledgeBaseAdmin(RowAdmin):
+    form = DocumentForm
+    list_display = ("name", "organization", "version", "visibility", "documents_held", "created_at")
+    list_filter = (("organization", admin.RelatedOnlyFieldListFilter), "visibility", "hidden")
+    search_fields = ("name", "description")
+    list_select_related = ("organization", "current")
+    actions_detail = ("history", "what_changed", "duplicate")
+    warn_unsaved_form = True
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[KnowledgeBase]:
+        return super().get_queryset(request).filter(state=KnowledgeBase.State.ACTIVE).annotate(document_total=Count("documents"))
+
+    def seen_by(self, actor: Actor) -> Q:
+        return Q(pk__in=access.knowledge_bases(actor).values("pk"))
+
+    def get_fieldsets(self, request: HttpRequest, obj: KnowledgeBase | None = None) -> Any:
+        if obj is None:
+            return [(None, {"fields": ("organization", "document", "comment")})]
+        if not self.has_change_permission(request, obj):
+            return [(None, {"fields": ("name", "version", "document_shown")})]
+        return [(None, {"fields": ("version", "contents", "document", "comment", "expected")})]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: KnowledgeBase | None = None) -> tuple[str, ...]:
+        return ("version", "contents", "document_shown", "name") if obj else ()
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        # The document's fields are no model fields, so that the factory must not look for them.
+        return super().get_form(request, obj, change=change, **{**kwargs, "fields": () if obj else ("organization",)})
+
+    def get_inlines(self, request: HttpRequest, obj: KnowledgeBase | None) -> list[Any]:
+        return [GrantInline] if obj else []
+
+    @admin.display(description="version", ordering="current__number")
+    def version(self, obj: KnowledgeBase) -> str:
+        return str(obj.current.number) if obj.current else "-"
+
+    @admin.display(description="documents", ordering="document_total")
+    def documents_held(self, obj: Any) -> int:
+        return obj.document_total
+
+    @admin.display(description="holds")
+    def contents(self, obj: KnowledgeBase) -> str:
+        return ", ".join(_lines(obj))
+
+    @admin.display(description="document")
+    def document_shown(self, obj: KnowledgeBase) -> SafeString:
+        return format_html("<pre>{}</pre>", write_text(versioning.read(obj).document))
+
+    def save_model(self, request: HttpRequest, obj: KnowledgeBase, form: Any, change: bool) -> None:
+        data = form.cleaned_data
+        if not change:
+            made = services.create_knowledge_base(
+                actor_of(request, data["organization"]), document=data["document"], comment=data["comment"]
+            )
+            obj.pk, obj.name, obj.organization_id = made.pk, made.name, made.organization_id
+            obj._state.adding = False
+            return
+        actor = actor_of(request, obj.organization)
+        access.get_knowledge_base(actor, obj.pk, access.Level.EDIT)
+        if data["document"] != versioning.read(obj).document:
+            versioning.publish(obj, document=data["document"], expected=data["expected"], actor=actor, comment=data["comment"])
+
+    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
+        """Grants, by their service."""
+        for row in formset.save(commit=False):
+            services.set_grant(form.instance, user_id=row.user_id, level=row.level)
+        for row in formset.deleted_objects:
+            services.remove_grant(form.instance, user_id=row.user_id)
+        formset.save_m2m()
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> tuple[list[Any], dict[str, int], set[str], list[str]]:
+        """Counts instead of a tree: a knowledge base may hold a million chunks."""
+        counts: dict[str, int] = {"knowledge bases": len(objs)}
+        for obj in objs:
+            held = listing.contents(obj)
+            for name in ("sources", "documents", "chunks", "files"):
+                counts[name] = counts.get(name, 0) + getattr(held, name)
+        return [[str(obj), list(_lines(obj))] for obj in objs], counts, set(), []
+
+    def delete_model(self, request: HttpRequest, obj: KnowledgeBase) -> None:
+        services.delete_knowledge_base(obj)
+
+    @action(description="History", icon="history", url_path="history")
+    def history(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        url = reverse("admin:kb_knowledgebaseversion_changelist")
+        return HttpResponseRedirect(f"{url}?knowledge_base__id__exact={object_id}")
+
+    @action(description="What changed", icon="difference", url_path="what-changed")
+    def what_changed(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        return HttpResponseRedirect(reverse("admin:kb_knowledgebase_diff", args=[object_id]))
+
+    @action(description="Duplicate", icon="content_copy", url_path="duplicate")
+    def duplicate(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        found = self.get_object(request, object_id)
+        if found is None:
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+        if request.method == "POST":
+            try:
+                copied = services.duplicate_knowledge_base(actor_of(request, found.organization), found, name=request.POST.get("name", ""))
+            except LecternError as error:
+                messages.error(request, error.message)
+            else:
+                messages.success(request, f"“{copied}” has the configuration of “{found}” and empty upload sources.")
+                return HttpResponseRedirect(reverse("admin:kb_knowledgebase_change", args=[copied.pk]))
+        return self.page(request, "duplicate", found, title=f"Duplicate {found}", name=request.POST.get("name", f"{found} (copy)"))
+
+    def get_urls(self) -> list[Any]:
+        diff = path("<path:object_id>/diff/", self.admin_site.admin_view(self.diff_view), name="kb_knowledgebase_diff")
+        view = self.admin_site.admin_view(self.rollback_view)
+        back = path("<path:object_id>/rollback/<int:number>/", view, name="kb_knowledgebase_rollback")
+        return [diff, back, *super().get_urls()]
+
+    def diff_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """What changed between two versions of the query, `from` and `to`."""
+        found = self.get_object(request, object_id)
+        if found is None:
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+        try:
+            compared = versioning.compare(found, old=_number(request, "from"), new=_number(request, "to"))
+        except LecternError as error:
+            messages.error(request, error.message)
+            compared = versioning.compare(found)
+        numbers = list(listing.versions(found).values_list("number", flat=True)[:500])
+        return self.page(request, "diff", found, title=f"What changed in {found}", compared=compared, numbers=numbers)
+
+    def rollback_view(self, request: HttpRequest, object_id: str, number: int) -> HttpResponse:
+        """Ask, then publish an old version again."""
+        found = self.get_object(request, object_id)
+        if found is None or not self.has_change_permission(request, found):
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+        try:
+            compared = versioning.compare(found, old=found.current.number, new=number)
+            if request.method == "POST":
+                expected, comment = _posted_number(request), request.POST.get("comment", "")[:1000]
+                versioning.roll_back(found, to=number, expected=expected, actor=actor_of(request, found.organization), comment=comment)
+                messages.success(request, f"Version {number} is current again, as version {found.current.number}.")
+                return HttpResponseRedirect(reverse("admin:kb_knowledgebase_change", args=[found.pk]))
+        except LecternError as error:
+            messages.error(request, error.message)
+            return HttpResponseRedirect(reverse("admin:kb_knowledgebase_diff", args=[found.pk]))
+        return self.page(request, "rollback", found, title=f"Roll {found} back to version {number}", compared=compared)
+
+    def page(self, request: HttpRequest, template: str, found: KnowledgeBase, **values: Any) -> TemplateResponse:
+        context = {**self.admin_site.each_context(request), "opts": self.opts, "knowledge_base": found, "original": found, **values}
+        if compared := values.get("compared"):
+            context["changes"] = [(change, write_value(change.old), write_value(change.new)) for change in compared.changes]
+        return TemplateResponse(request, f"kb/admin/{template}.html", context)
+
+
+def write_value(value: Any) -> str | None:
+    """One side of a change as people read it; None for what was not there."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, (dict, list)):
+        return write_text(value).rstrip()
+    return json.dumps(value)
+
+
+def _lines(obj: KnowledgeBase) -> list[str]:
+    held = listing.contents(obj)
+    counts = [(held.sources, "source"), (held.documents, "document"), (held.chunks, "chunk"), (held.files, "file")]
+    return [f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in counts]
+
+
+def _number(request: HttpRequest, name: str) -> int | None:
+    text = request.GET.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else None
+
+
+def _posted_number(request: HttpRequest) -> int:
+    text = request.POST.get("expected", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else 0
