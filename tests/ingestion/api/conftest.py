@@ -91,3 +91,30 @@ def run_now(editor, source_url, work):
         return work(answer.json()["run_id"])
 
     return run
+
+
+@pytest.fixture
+def async_get():
+    """A request through the ASGI handler, read to its end while `meanwhile` runs: (answer, body)."""
+    import asyncio
+
+    from django.test import AsyncClient
+
+    def get(url: str, client: APIClient | None, *, accept: str, last_event_id: str = "", meanwhile=None):
+        headers = {"accept": accept}
+        if client is not None:
+            headers["authorization"] = client.defaults["HTTP_AUTHORIZATION"]
+        if last_event_id:
+            headers["last-event-id"] = last_event_id
+
+        async def read():
+            answer = await AsyncClient().get(url, headers=headers)
+            beside = asyncio.create_task(meanwhile()) if meanwhile else None
+            body = b"".join([part async for part in answer.streaming_content]) if answer.streaming else answer.content
+            if beside:
+                await beside
+            return answer, body
+
+        return asyncio.run(asyncio.wait_for(read(), 30))
+
+    return get

@@ -1,0 +1,147 @@
+"""Runs and what became of each document. People read them, stop them, and answer for what one would remove."""
+
+import json
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.html import format_html
+from unfold.decorators import action, display
+
+from ingestion.admin.confirmations import confirmed, find_object
+from ingestion.counters import count_items
+from ingestion.models import IngestionRun, RunItem
+from ingestion.services import runs
+from ingestion.services.progress import progress_of
+from kb import access
+from kb.access import Actor, Level
+from kb.admin.rows import RowAdmin, ShownOnly, actor_of
+
+COLOURS = {
+    "succeeded": "success",
+    "partial": "warning",
+    "needs_confirmation": "warning",
+    "failed": "danger",
+    "cancelled": "danger",
+    "queued": "info",
+    "running": "info",
+}
+
+
+@admin.register(IngestionRun)
+class RunAdmin(ShownOnly, RowAdmin):
+    within_knowledge_base: ClassVar[bool] = True
+    list_display = ("created_at", "source", "kind", "coloured_status", "stop_reason", "numbers", "trigger", "requested_by", "finished_at")
+    list_filter = ("status", "kind", "trigger")
+    list_select_related = ("source__knowledge_base", "requested_by", "space__embedding_model")
+    search_fields = ("source__name", "source__knowledge_base__name")
+    ordering = ("-created_at",)
+    actions_detail = ("cancel_run", "confirm_run", "reject_run")
+    fields = (
+        "source",
+        "kind",
+        "trigger",
+        "status",
+        "stop_reason",
+        "waiting_for",
+        "documents",
+        "live_counters",
+        "error",
+        "warnings",
+        "version",
+        "requested_by",
+        "created_at",
+        "started_at",
+        "listed_at",
+        "finished_at",
+        "planned",
+    )
+    readonly_fields = ("waiting_for", "documents", "live_counters", "planned")
+
+    @display(description="status", ordering="status", label=COLOURS)
+    def coloured_status(self, run: IngestionRun) -> str:
+        return run.status
+
+    @admin.display(description="ingested · unchanged · failed · removed")
+    def numbers(self, run: IngestionRun) -> str:
+        counters = count_items(run) if run.is_open else run.counters
+        failed = sum(counters.get("failed", {}).values())
+        return f"{counters.get('ingested', 0)} · {counters.get('unchanged', 0)} · {failed} · {counters.get('removed', 0)}"
+
+    @admin.display(description="waits for")
+    def waiting_for(self, run: IngestionRun) -> str:
+        return progress_of(run).waiting_for or "-"
+
+    @admin.display(description="documents")
+    def documents(self, run: IngestionRun) -> str:
+        url = f"{reverse('admin:ingestion_runitem_changelist')}?run__id__exact={run.id}"
+        return format_html('<a href="{}">What became of each document</a>', url)
+
+    @admin.display(description="counters")
+    def live_counters(self, run: IngestionRun) -> str:
+        return format_html("<pre>{}</pre>", json.dumps(progress_of(run).counters, indent=2, default=str))
+
+    @admin.display(description="would remove")
+    def planned(self, run: IngestionRun) -> str:
+        return f"{runs.count_planned(run)} documents" if run.planned_removals else "-"
+
+    @action(description="Cancel", url_path="cancel")
+    def cancel_run(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        run = find_object(self, request, object_id)
+        sentences = [f"This stops the run of {run.source}. What it has published stays, and vectors that were paid are kept."]
+
+        def act() -> str:
+            runs.cancel_run(_editable(request, run))
+            return "The run was cancelled."
+
+        return confirmed(self, request, run, title="Cancel this run?", sentences=sentences, button="Cancel the run", act=act)
+
+    @action(description="Confirm removals", url_path="confirm")
+    def confirm_run(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        run = find_object(self, request, object_id)
+        number = runs.count_planned(run)
+        sentences = [
+            f"This removes {number} documents of {run.source} with their chunks: the run did not find them any more.",
+            "Documents that the source showed again since then stay.",
+        ]
+
+        def act() -> str:
+            return f"{runs.confirm_removals(_editable(request, run), user=request.user)} documents were removed."
+
+        button = f"Remove {number} documents"
+        return confirmed(self, request, run, title="Remove these documents?", sentences=sentences, button=button, act=act)
+
+    @action(description="Reject removals", url_path="reject")
+    def reject_run(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        run = find_object(self, request, object_id)
+        number = runs.count_planned(run)
+        sentences = [f"This forgets the planned removal of {number} documents of {run.source}, and counts their absence anew."]
+
+        def act() -> str:
+            return f"{runs.reject_removals(_editable(request, run))} documents stay."
+
+        return confirmed(self, request, run, title="Keep these documents?", sentences=sentences, button=f"Keep {number} documents", act=act)
+
+
+def _editable(request: HttpRequest, run: IngestionRun) -> IngestionRun:
+    return access.get_row(actor_of(request, run.organization), IngestionRun, run.id, Level.EDIT)
+
+
+@admin.register(RunItem)
+class RunItemAdmin(ShownOnly, RowAdmin):
+    list_display = ("key", "title", "stage", "verdict", "reason", "error", "chunks", "embeddings_computed", "size", "changed_at")
+    list_filter = ("verdict", "reason", "stage")
+    search_fields = ("key", "title")
+    ordering = ("-id",)
+    exclude = ("key_hash", "content_hash", "text_hashes", "passages", "extracted", "lease_token", "blob", "markdown")
+
+    def seen_by(self, actor: Actor) -> Q:
+        return Q(organization=actor.organization, run__knowledge_base__in=access.knowledge_bases(actor).values("id"))
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[RunItem]:
+        return super().get_queryset(request).defer("passages", "text_hashes", "extracted")
+
+    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
+        return lookup == "run__id__exact" or super().lookup_allowed(lookup, value, request)

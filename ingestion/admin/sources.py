@@ -1,0 +1,130 @@
+"""Sources: run, purge, and the files of upload sources. What they are is edited in their knowledge base."""
+
+from typing import Any, ClassVar
+
+from django.contrib import admin, messages
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from unfold.decorators import action
+
+from config.errors import LecternError
+from config.paging import NEWEST_FIRST, take_page
+from ingestion.admin.confirmations import carry_out, confirmed, find_object, page_of
+from ingestion.models import IngestionRun
+from ingestion.services import files, pushes, runs
+from ingestion.services.documents import find_documents
+from kb import access
+from kb.access import Level
+from kb.admin.rows import RowAdmin, ShownOnly, actor_of
+from kb.models import Document, Source
+
+FILES_PAGE = 100
+
+
+if admin.site.is_registered(Source):
+    admin.site.unregister(Source)  # `kb` shows the row alone; what can be done to a source is known here
+
+
+@admin.register(Source)
+class SourceAdmin(ShownOnly, RowAdmin):
+    within_knowledge_base: ClassVar[bool] = True
+    list_display = ("name", "knowledge_base", "kind", "enabled", "documents", "last_run")
+    list_filter = ("kind", "enabled")
+    list_select_related = ("knowledge_base",)
+    search_fields = ("name", "knowledge_base__name")
+    ordering = ("knowledge_base__name", "name")
+    fields = ("name", "knowledge_base", "kind", "enabled", "state", "documents", "last_run", "created_at")
+    readonly_fields = ("documents", "last_run")
+    actions_detail = ("run_now", "purge", "show_files")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Source]:
+        rows = super().get_queryset(request).filter(state=Source.State.ACTIVE)
+        return rows.annotate(alive=Count("documents", filter=Q(documents__tombstoned_at=None)))
+
+    @admin.display(description="documents", ordering="alive")
+    def documents(self, source: Source) -> int:
+        return source.alive
+
+    @admin.display(description="last run")
+    def last_run(self, source: Source) -> str:
+        run = IngestionRun.objects.filter(source=source, kind=IngestionRun.Kind.INGEST).order_by("-created_at").first()
+        return f"{run.created_at:%Y-%m-%d %H:%M} {run.status}" if run else "-"
+
+    @action(description="Run now", url_path="run")
+    def run_now(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        source = find_object(self, request, object_id)
+        sentences = [f"This starts a run of {source}. It takes in what is new or changed, and costs embeddings for that alone."]
+
+        def act() -> str:
+            run = runs.start_run(_editable(request, source), user=request.user)
+            return f"The run {run.id} is queued."
+
+        return confirmed(self, request, source, title="Run this source now?", sentences=sentences, button="Run now", act=act)
+
+    @action(description="Purge", url_path="purge")
+    def purge(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        source = find_object(self, request, object_id)
+        sentences = [
+            f"This forgets what was ingested of the {source.alive} documents of {source}: the next run reads and cuts all of them again.",
+            "Until then their chunks go on answering. Vectors that were paid are used again, so this costs time and no embeddings.",
+            "Files and configuration stay.",
+        ]
+
+        def act() -> str:
+            return f"{runs.purge_source(_editable(request, source), user=request.user)} documents will be taken in anew by the next run."
+
+        return confirmed(self, request, source, title="Purge this source?", sentences=sentences, button="Purge", act=act)
+
+    @action(description="Files", url_path="files")
+    def show_files(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        source = find_object(self, request, object_id)
+        if source.kind != Source.Kind.UPLOAD:
+            messages.error(request, f"{source} is no upload source; it has no files.")
+            return HttpResponseRedirect(page_of(source))
+        if request.method == "POST":
+            carry_out(request, lambda: self._change_files(request, source))
+            return HttpResponseRedirect(request.path)
+        return TemplateResponse(request, "ingestion/admin/files.html", self._files_context(request, source))
+
+    def _change_files(self, request: HttpRequest, source: Source) -> str:
+        editable = _editable(request, source)
+        if request.POST.get("action") == "delete":
+            actor = actor_of(request, source.organization)
+            document = access.get_row(actor, Document, request.POST.get("file", ""), Level.EDIT, source=editable, file__isnull=False)
+            return f"{document.key} was deleted with {pushes.delete_document(document)} chunks."
+        result = files.store_files(editable, request.FILES.getlist("files"), user=request.user)
+        for rejected in result.rejected:
+            messages.error(request, f"{rejected.file_name}: {rejected.reason}")
+        return f"{len(result.documents)} files were stored. The next run takes them in."
+
+    def _files_context(self, request: HttpRequest, source: Source) -> dict[str, Any]:
+        rows = find_documents(Document.objects.filter(source=source), files_only=True)
+        try:
+            page = take_page(rows, cursor=request.GET.get("cursor"), limit=FILES_PAGE, ordering=NEWEST_FIRST)
+        except LecternError:
+            page = take_page(rows, cursor=None, limit=FILES_PAGE, ordering=NEWEST_FIRST)
+        return {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": f"Files of {source}",
+            "rows": page.items,
+            "next_cursor": page.next_cursor,
+            "limits": files.upload_limits(source),
+            "may_write": _may_write(request, source),
+            "back": page_of(source),
+        }
+
+
+def _editable(request: HttpRequest, source: Source) -> Source:
+    """The source, for who may edit its knowledge base; else `Forbidden`."""
+    actor = actor_of(request, source.organization)
+    return access.get_source(actor, access.get_knowledge_base(actor, source.knowledge_base_id, Level.EDIT), source.id)
+
+
+def _may_write(request: HttpRequest, source: Source) -> bool:
+    try:
+        _editable(request, source)
+    except LecternError:
+        return False
+    return True
