@@ -50,8 +50,10 @@ def fleet(tmp_path_factory, django_db_blocker) -> Iterator[Fleet]:
 
 
 @pytest.fixture(scope="session")
-def client(fleet: Fleet) -> Client:
-    return Client(fleet.url, manage(fleet.environment, "create_api_key", "journeys", "--role", "admin"))
+def client(fleet: Fleet) -> Iterator[Client]:
+    client = Client(fleet.url, manage(fleet.environment, "create_api_key", "journeys", "--role", "admin"))
+    yield client
+    client.http.close()
 
 
 @pytest.fixture(autouse=True)

@@ -13,9 +13,10 @@ def kb(client: Client) -> tuple[str, str]:
     return client.create_knowledge_base(f"documents {uuid4().hex[:8]}")
 
 
-def handbook(*, limit: str = "forty") -> bytes:
+def handbook(*, limit: str = "forty", tag: str = "") -> bytes:
+    """Eight chapters; `tag` keeps one test's texts, and so their vectors, apart from another's."""
     sections = [
-        f"## Chapter {number}\n\nThis chapter explains part {number} of the machine. Its valve {number} opens at {limit if number == 3 else 'ten'} bar."
+        f"## Chapter {number}\n\nThis chapter explains part {number} of the machine {tag}. Its valve {number} opens at {limit if number == 3 else 'ten'} bar."
         f" The operator reads gauge {number} twice and writes the value into the log."
         for number in range(1, 9)
     ]
@@ -49,9 +50,9 @@ def test_a_second_run_over_unchanged_files_does_nothing(client, kb):
 
 
 def test_a_changed_file_embeds_only_what_changed(client, kb):
-    client.upload(*kb, {"handbook.md": handbook()})
+    client.upload(*kb, {"handbook.md": handbook(tag=kb[0])})
     first = client.ingest(*kb)["counters"]
-    client.upload(*kb, {"handbook.md": handbook(limit="ninety")})
+    client.upload(*kb, {"handbook.md": handbook(limit="ninety", tag=kb[0])})
     second = client.ingest(*kb)["counters"]
     assert first["embeddings_computed"] >= 2
     assert second["embeddings_computed"] == 1
