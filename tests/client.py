@@ -1,7 +1,7 @@
 """A small client of the REST API, for journeys, soaks and benchmarks."""
 
-import time
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,7 @@ class Client:
     def run(self, run_id: str) -> dict[str, Any]:
         return self.call("GET", f"/runs/{run_id}")
 
-    def finish(self, run_id: str, *, seconds: float = 120) -> dict[str, Any]:
+    def finish(self, run_id: str, *, seconds: float = 120, every: float = 0.2) -> dict[str, Any]:
         """The run once it is closed."""
 
         def closed() -> dict[str, Any] | None:
@@ -57,7 +57,7 @@ class Client:
                 return None
             return state if state["finished_at"] else None
 
-        return wait_for(closed, seconds=seconds, what=f"run {run_id}", every=0.2)
+        return wait_for(closed, seconds=seconds, what=f"run {run_id}", every=every)
 
     def ingest(self, knowledge_base: str, source: str, *, seconds: float = 120) -> dict[str, Any]:
         return self.finish(self.start(knowledge_base, source), seconds=seconds)
@@ -69,6 +69,7 @@ class Client:
         return [hit["text"] for hit in self.search(knowledge_base, query, **options)["hits"]]
 
     def timed_ingest(self, knowledge_base: str, source: str, *, seconds: float = 1200) -> tuple[float, dict[str, Any]]:
-        started = time.monotonic()
-        state = self.ingest(knowledge_base, source, seconds=seconds)
-        return time.monotonic() - started, state
+        """Seconds from the request to the run's own end, asked for sparingly: looking costs what is measured."""
+        started = datetime.now(UTC).timestamp()
+        state = self.finish(self.start(knowledge_base, source), seconds=seconds, every=1.0)
+        return datetime.fromisoformat(state["finished_at"]).timestamp() - started, state

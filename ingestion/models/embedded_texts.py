@@ -1,10 +1,20 @@
 """The wanted and the paid vectors, and the calls that paid them."""
 
+import numpy as np
 from django.db import models
 from django.db.models import Q
-from pgvector.django import HalfVectorField
 
 from kb.models import EmbeddingSpace
+
+
+def pack_vector(vector: np.ndarray) -> bytes:
+    """A vector as the cache keeps it: bytes need no parsing on their way in and out of the database."""
+    return vector.astype("<f2").tobytes()
+
+
+def unpack_vector(stored: bytes) -> np.ndarray:
+    """float32 [dimension] of what `pack_vector` made."""
+    return np.frombuffer(stored, dtype="<f2").astype(np.float32)
 
 
 class EmbeddedText(models.Model):
@@ -19,7 +29,7 @@ class EmbeddedText(models.Model):
     text_hash = models.BinaryField(max_length=32, help_text="SHA-256 of the text as sent, with prefix, role and parameters.")
     text = models.TextField(null=True)
     tokens = models.PositiveIntegerField(default=0)
-    vector = HalfVectorField(null=True)
+    vector = models.BinaryField(null=True, help_text="Half precision, little-endian, of length 1. Null until it is paid.")
     not_before = models.DateTimeField(null=True)
     attempts = models.PositiveSmallIntegerField(default=0, help_text="Leases taken without an answer: its worker died.")
     failures = models.PositiveSmallIntegerField(default=0, help_text="Transient answers of the provider, in a row.")

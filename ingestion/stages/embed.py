@@ -9,11 +9,11 @@ import numpy as np
 from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
-from pgvector import HalfVector
 
 from config.errors import LecternError, PermanentProviderError, TransientProviderError
 from ingestion import claims, limiter, wakes
 from ingestion.models import EmbeddedText, IngestionRun, ProviderCall, RunItem
+from ingestion.models.embedded_texts import pack_vector
 from ingestion.stages.items import Outcome, close
 from ingestion.stages.slices import Slice
 from kb.embedding import provider_of
@@ -162,10 +162,10 @@ def _fill(batch: list[Wanted], vectors: np.ndarray) -> None:
     pairs = sorted(zip(batch, vectors, strict=True), key=lambda pair: pair[0].id)
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE ingestion_embeddedtext text SET vector = paid.vector::halfvec, text = NULL, lease_token = NULL, lease_until = NULL,"
+            "UPDATE ingestion_embeddedtext text SET vector = paid.vector, text = NULL, lease_token = NULL, lease_until = NULL,"
             " attempts = 0, failures = 0, used_at = now()"
-            " FROM unnest(%s::bigint[], %s::text[]) AS paid (id, vector) WHERE text.id = paid.id AND text.vector IS NULL",
-            [[wanted.id for wanted, _ in pairs], [HalfVector(vector).to_text() for _, vector in pairs]],
+            " FROM unnest(%s::bigint[], %s::bytea[]) AS paid (id, vector) WHERE text.id = paid.id AND text.vector IS NULL",
+            [[wanted.id for wanted, _ in pairs], [pack_vector(vector) for _, vector in pairs]],
         )
 
 

@@ -108,32 +108,35 @@ def _want(run: IngestionRun, readings: list[Reading], plan: Plan, stored: Mappin
             for digest, text, passage in zip(hashes[reading.item.id], texts[reading.item.id], reading.passages, strict=True)
         },
     )
+    waiting, complete = [], []
     for reading in readings:
-        item, passages, mine = reading.item, reading.passages, hashes[reading.item.id]
+        mine = hashes[reading.item.id]
         first = new.intersection(mine)
         new -= first  # counted once, for the document that came first
-        given = (item.extracted or {}).get("given", {})  # metadata that came with a pushed text
-        advance(
-            item,
-            Stage.EXTRACTED if missing.intersection(mine) else Stage.EMBEDDED,
-            markdown=item.markdown or stored[reading.markdown],
-            title=(reading.extracted["title"] or item.title)[:300],
-            extracted={
-                **reading.extracted,
-                "metadata": {**reading.extracted["metadata"], **given},
-                "given": given,
-                "characters": len(reading.markdown),
-            },
-            passages=[[p["start"], p["end"], p["heading_path"], p["tokens"], p["table_header"], p["context"]] for p in passages],
-            text_hashes=mine,
-            fingerprints=dict(plan.fingerprints),
-            warnings=reading.extracted["warnings"],
-            chunks=len(passages),
-            embeddings_computed=len(first),
-            embeddings_reused=len(passages) - len(first),
-            tokens=sum(passage["tokens"] for passage in passages),
-            error="",
-        )
+        markdown = reading.item.markdown or stored[reading.markdown]
+        move = (reading.item, _values(reading, plan, markdown=markdown, text_hashes=mine, computed=len(first)))
+        (waiting if missing.intersection(mine) else complete).append(move)
+    advance(Stage.EXTRACTED, waiting)
+    advance(Stage.EMBEDDED, complete)
+
+
+def _values(reading: Reading, plan: Plan, *, markdown: Blob, text_hashes: list[bytes], computed: int) -> dict[str, object]:
+    item, extracted, passages = reading.item, reading.extracted, reading.passages
+    given = (item.extracted or {}).get("given", {})  # metadata that came with a pushed text
+    return {
+        "markdown": markdown,
+        "title": (extracted["title"] or item.title)[:300],
+        "extracted": {**extracted, "metadata": {**extracted["metadata"], **given}, "given": given, "characters": len(reading.markdown)},
+        "passages": [[p["start"], p["end"], p["heading_path"], p["tokens"], p["table_header"], p["context"]] for p in passages],
+        "text_hashes": text_hashes,
+        "fingerprints": dict(plan.fingerprints),
+        "warnings": extracted["warnings"],
+        "chunks": len(passages),
+        "embeddings_computed": computed,
+        "embeddings_reused": len(passages) - computed,
+        "tokens": sum(passage["tokens"] for passage in passages),
+        "error": "",
+    }
 
 
 def _insert_wanted(run: IngestionRun, wanted: Mapping[bytes, tuple[str, int]]) -> tuple[set[bytes], set[bytes]]:

@@ -1,6 +1,6 @@
 """Taking items of a run: short leases, no open transactions, and an end for those that kill their workers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID, uuid4
@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from ingestion import claims
 from ingestion.models import IngestionRun, RunItem
+from ingestion.rows import update_rows
 from kb.models import Document
 
 Stage, Verdict = RunItem.Stage, RunItem.Verdict
@@ -75,28 +76,31 @@ def own(run: IngestionRun, items: Sequence[RunItem]) -> list[RunItem]:
     return [item for item in items if held.get(item.id) == item.lease_token]
 
 
-def advance(item: RunItem, stage: str, **values: object) -> None:
-    """Move the item on and free its lease; inside `claims.writing`, after `own`."""
-    RunItem.objects.filter(id=item.id).update(
-        stage=stage, lease_token=None, lease_until=None, attempts=0, not_before=None, changed_at=timezone.now(), **values
-    )
+def advance(stage: str, moves: Sequence[tuple[RunItem, Mapping[str, object]]]) -> None:
+    """Move items on, each with values of its own for the same fields, and free their leases; inside `claims.writing`, after `own`."""
+    freed = {"stage": stage, "lease_token": None, "lease_until": None, "attempts": 0, "not_before": None, "changed_at": timezone.now()}
+    update_rows(RunItem, [(item.id, {**freed, **values}) for item, values in moves])
 
 
-def close(item: RunItem, outcome: Outcome, **values: object) -> None:
-    """Give the item its verdict, and its document the error; what only the work needed is dropped."""
+def close(item: RunItem, outcome: Outcome) -> None:
+    """Give the item its verdict, and its document the error."""
     if outcome.verdict == Verdict.FAILED and item.document_id:
         Document.objects.filter(id=item.document_id, epoch=item.epoch).update(last_error=outcome.error[:2000])
-    advance(
-        item,
-        Stage.DONE,
-        verdict=outcome.verdict,
-        reason=outcome.reason,
-        error=outcome.error[:2000],
-        passages=None,
-        text_hashes=None,
-        extracted=None,
-        **values,
-    )
+    close_all([item], outcome)
+
+
+def close_all(items: Sequence[RunItem], outcome: Outcome, *, documents: Mapping[int, Document] | None = None) -> None:
+    """One verdict for several items; what only the work needed is dropped. `documents` names those that were made for items."""
+    values = {
+        "verdict": outcome.verdict,
+        "reason": outcome.reason,
+        "error": outcome.error[:2000],
+        "passages": None,
+        "text_hashes": None,
+        "extracted": None,
+    }
+    named = documents or {}
+    advance(Stage.DONE, [(item, {**values, "document": named.get(item.id, item.document_id)}) for item in items])
 
 
 def postpone(item: RunItem, seconds: float, error: str) -> None:

@@ -4,14 +4,17 @@ import json
 import logging
 from uuid import UUID
 
+import numpy as np
 from django.db import DataError, connection
 from django.utils import timezone
 
 from ingestion import claims
 from ingestion.generations import Difference, Generation, Passage, compare, prepare
 from ingestion.models import EmbeddedText, IngestionRun, RunItem
+from ingestion.models.embedded_texts import unpack_vector
 from ingestion.plan import plan_for
-from ingestion.stages.items import Outcome, close, give_back, own, take
+from ingestion.rows import update_rows
+from ingestion.stages.items import Outcome, close, close_all, give_back, own, take
 from ingestion.stages.slices import Slice
 from kb.models import Chunk, Document, Source
 from kb.stores import vectors, words
@@ -68,14 +71,13 @@ def _publish(run: IngestionRun, generations: list[Generation]) -> None:
     documents = _lock_documents(run, generations)
     pairs = [(documents[g.item.id], g) for g in generations if g.item.id in documents]
     _apply(run, compare(pairs, space=run.space_id))
-    for document, generation in pairs:
-        _update_document(run, document, generation)
-        if run.source.kind == Source.Kind.DIRECT:
+    update_rows(Document, [(document.id, _values(run, document, generation)) for document, generation in pairs])
+    if run.source.kind == Source.Kind.DIRECT:
+        for document, _ in pairs:
             _remove_namesakes(run, document)
-        close(generation.item, Outcome(Verdict.INGESTED), document=document)
-    for generation in generations:
-        if generation.item.id not in documents:
-            close(generation.item, Outcome(Verdict.SKIPPED, "superseded", "The document was deleted or replaced while this was under way."))
+    close_all([generation.item for _, generation in pairs], Outcome(Verdict.INGESTED), documents=documents)
+    late = [g.item for g in generations if g.item.id not in documents]
+    close_all(late, Outcome(Verdict.SKIPPED, "superseded", "The document was deleted or replaced while this was under way."))
 
 
 def _lock_documents(run: IngestionRun, generations: list[Generation]) -> dict[int, Document]:
@@ -165,36 +167,37 @@ def _insert(run: IngestionRun, difference: Difference) -> None:
     words.add_words(**scope, rows=[p.words(chunk) for chunk, p in zip(chunks, passages, strict=True)])
 
 
-def _paid_vectors(run: IngestionRun, hashes: set[bytes]) -> dict[bytes, object]:
+def _paid_vectors(run: IngestionRun, hashes: set[bytes]) -> dict[bytes, np.ndarray]:
     rows = EmbeddedText.objects.filter(organization_id=run.organization_id, space_id=run.space_id, text_hash__in=hashes)
-    return {bytes(digest): vector for digest, vector in rows.values_list("text_hash", "vector")}
+    return {bytes(digest): unpack_vector(vector) for digest, vector in rows.values_list("text_hash", "vector")}
 
 
-def _update_document(run: IngestionRun, document: Document, generation: Generation) -> None:
+def _values(run: IngestionRun, document: Document, generation: Generation) -> dict[str, object]:
+    """What the document's row says after this publication."""
     now = timezone.now()
     item, extracted = generation.item, generation.item.extracted
-    Document.objects.filter(id=document.id).update(
-        title=item.title,
-        media_type=extracted.get("media_type") or document.media_type,
-        language=generation.language,
-        metadata={**extracted.get("metadata", {}), **({"truncated": True} if extracted.get("truncated") else {})},
-        page_spans=extracted.get("pages", []),
-        markdown=item.markdown,
-        content_hash=item.content_hash,
-        quarantined_hash=None,
-        extract_fingerprint=item.fingerprints["extract"],
-        chunk_fingerprint=item.fingerprints["chunk"],
-        context_fingerprint=item.fingerprints["context"],
-        space_id=run.space_id,
-        generation=document.generation + 1,
-        missed_runs=0,
-        tombstoned_at=None,
-        size=item.size,
-        characters=extracted.get("characters", 0),
-        chunk_count=len(generation.passages),
-        last_error="",
-        first_ingested_at=document.first_ingested_at or now,
-        last_ingested_at=now,
-        last_run_id=run.id,
-        seen_at=now,
-    )
+    return {
+        "title": item.title,
+        "media_type": extracted.get("media_type") or document.media_type,
+        "language": generation.language,
+        "metadata": {**extracted.get("metadata", {}), **({"truncated": True} if extracted.get("truncated") else {})},
+        "page_spans": extracted.get("pages", []),
+        "markdown": item.markdown,
+        "content_hash": item.content_hash,
+        "quarantined_hash": None,
+        "extract_fingerprint": item.fingerprints["extract"],
+        "chunk_fingerprint": item.fingerprints["chunk"],
+        "context_fingerprint": item.fingerprints["context"],
+        "space": run.space_id,
+        "generation": document.generation + 1,
+        "missed_runs": 0,
+        "tombstoned_at": None,
+        "size": item.size,
+        "characters": extracted.get("characters", 0),
+        "chunk_count": len(generation.passages),
+        "last_error": "",
+        "first_ingested_at": document.first_ingested_at or now,
+        "last_ingested_at": now,
+        "last_run_id": run.id,
+        "seen_at": now,
+    }

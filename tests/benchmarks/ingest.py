@@ -170,7 +170,8 @@ def refuse_hashing(client: Client, knowledge_base: str) -> None:
 def edit_embeddings(client: Client) -> int:
     """Embeddings that one changed paragraph of a 100-page document costs."""
     pages = generated_document(random.Random(7))
-    knowledge_base, source = client.create_knowledge_base("edit")
+    source = {"name": "files", "type": "upload", "settings": {"max_content_length": 1_000_000}}
+    knowledge_base, source = client.create_knowledge_base("edit", sources=[source])
     client.upload(knowledge_base, source, {"manual.md": "\n\n".join(pages).encode()})
     client.ingest(knowledge_base, source, seconds=300)
     place = len(pages) // 2
