@@ -121,8 +121,8 @@ class DocumentsView(APIView):
         parameters=[query("source_id", "Only documents of this source."), *FILTERS, *PAGE_PARAMETERS],
         tags=["documents"],
     )
-    def get(self, request: Request, knowledge_base_id: str) -> Response:
-        knowledge_base = access.get_knowledge_base(request.user, knowledge_base_id)
+    def get(self, request: Request, kb_id: str) -> Response:
+        knowledge_base = access.get_knowledge_base(request.user, kb_id)
         source = request.query_params.get("source_id")
         source_id = access.get_source(request.user, knowledge_base, source).id if source else None
         return document_page(request, knowledge_base.id, source_id)
@@ -132,9 +132,9 @@ class DocumentView(APIView):
     """Reached under its knowledge base and by its id alone."""
 
     @extend_schema(responses={200: DocumentDetail}, parameters=PAGE_PARAMETERS, tags=["documents"])
-    def get(self, request: Request, document_id: str, knowledge_base_id: str | None = None) -> Response:
+    def get(self, request: Request, document_id: str, kb_id: str | None = None) -> Response:
         """The document with one page of its chunks, in their order."""
-        document = with_state_of(self._document(request, document_id, knowledge_base_id, Level.VIEW))
+        document = with_state_of(self._document(request, document_id, kb_id, Level.VIEW))
         chunks = take_page(
             access.rows(request.user, Chunk).filter(document=document),
             cursor=request.query_params.get("cursor"),
@@ -150,14 +150,14 @@ class DocumentView(APIView):
         return Response(detail.model_dump(mode="json"))
 
     @extend_schema(responses={200: DocumentDeleted}, tags=["documents"])
-    def delete(self, request: Request, document_id: str, knowledge_base_id: str | None = None) -> Response:
+    def delete(self, request: Request, document_id: str, kb_id: str | None = None) -> Response:
         """It stops answering at once, also in the middle of a run. 409 for a crawled page, which would come back."""
-        document = self._document(request, document_id, knowledge_base_id, Level.EDIT)
+        document = self._document(request, document_id, kb_id, Level.EDIT)
         removed = pushes.delete_document(document)
         return Response(DocumentDeleted(id=document.id, chunks_removed=removed).model_dump(mode="json"))
 
-    def _document(self, request: Request, document_id: str, knowledge_base_id: str | None, level: Level) -> Document:
+    def _document(self, request: Request, document_id: str, kb_id: str | None, level: Level) -> Document:
         within: dict[str, Any] = {"source__state": Source.State.ACTIVE}
-        if knowledge_base_id is not None:
-            within["knowledge_base"] = access.get_knowledge_base(request.user, knowledge_base_id, level)
+        if kb_id is not None:
+            within["knowledge_base"] = access.get_knowledge_base(request.user, kb_id, level)
         return access.get_row(request.user, Document, document_id, level, **within)

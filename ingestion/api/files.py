@@ -98,8 +98,8 @@ class FilesView(APIView):
     @extend_schema(
         operation_id="list_source_files", responses={200: Paged[FileRow]}, parameters=[*FILTERS, *PAGE_PARAMETERS], tags=["files"]
     )
-    def get(self, request: Request, knowledge_base_id: str, source_id: str) -> Response:
-        source = _upload_source(request, knowledge_base_id, source_id, Level.VIEW)
+    def get(self, request: Request, kb_id: str, source_id: str) -> Response:
+        source = _upload_source(request, kb_id, source_id, Level.VIEW)
         found = find_documents(
             access.rows(request.user, Document),
             source_id=source.id,
@@ -118,9 +118,9 @@ class FilesView(APIView):
         tags=["files"],
     )
     @idempotent
-    def post(self, request: Request, knowledge_base_id: str, source_id: str) -> Response:
+    def post(self, request: Request, kb_id: str, source_id: str) -> Response:
         """Parts named `files`. A file of a name that is there replaces it, and answers with its new content after the next run."""
-        source = _upload_source(request, knowledge_base_id, source_id, Level.EDIT)
+        source = _upload_source(request, kb_id, source_id, Level.EDIT)
         sent = request.FILES.getlist("files")
         if not sent:
             raise InvalidInput("There is no file in the request. Send multipart/form-data with one part named `files` for each file.")
@@ -136,22 +136,22 @@ class FilesView(APIView):
 
 class FileView(APIView):
     @extend_schema(operation_id="read_source_file", responses={200: FileRow}, tags=["files"])
-    def get(self, request: Request, knowledge_base_id: str, source_id: str, file_id: str) -> Response:
-        return Response(file_row(with_state_of(_file(request, knowledge_base_id, source_id, file_id))).model_dump(mode="json"))
+    def get(self, request: Request, kb_id: str, source_id: str, file_id: str) -> Response:
+        return Response(file_row(with_state_of(_file(request, kb_id, source_id, file_id))).model_dump(mode="json"))
 
     @extend_schema(operation_id="delete_source_file", request=None, responses={200: FileDeleted}, tags=["files"])
-    def delete(self, request: Request, knowledge_base_id: str, source_id: str, file_id: str) -> Response:
+    def delete(self, request: Request, kb_id: str, source_id: str, file_id: str) -> Response:
         """It stops answering at once, also in the middle of a run. 503 if that failed: the file is kept then."""
-        document = _file(request, knowledge_base_id, source_id, file_id, Level.EDIT)
+        document = _file(request, kb_id, source_id, file_id, Level.EDIT)
         removed = pushes.delete_document(document)
         return Response(FileDeleted(file_id=document.id, chunks_removed=removed).model_dump(mode="json"))
 
 
 class FileContentView(APIView):
     @extend_schema(operation_id="download_source_file", responses={(200, "application/octet-stream"): OpenApiTypes.BINARY}, tags=["files"])
-    def get(self, request: Request, knowledge_base_id: str, source_id: str, file_id: str) -> HttpResponse:
+    def get(self, request: Request, kb_id: str, source_id: str, file_id: str) -> HttpResponse:
         """The bytes as they were uploaded, always as a download: a page of a stranger must never run here."""
-        document = _file(request, knowledge_base_id, source_id, file_id)
+        document = _file(request, kb_id, source_id, file_id)
         with files.open_file(document) as stored:
             response = HttpResponse(stored.read(), content_type=document.file.media_type or "application/octet-stream")
         response["Content-Disposition"] = content_disposition_header(True, document.key)
@@ -161,15 +161,15 @@ class FileContentView(APIView):
         return response
 
 
-def _upload_source(request: Request, knowledge_base_id: str, source_id: str, level: Level) -> Source:
-    knowledge_base = access.get_knowledge_base(request.user, knowledge_base_id, level)
+def _upload_source(request: Request, kb_id: str, source_id: str, level: Level) -> Source:
+    knowledge_base = access.get_knowledge_base(request.user, kb_id, level)
     source = access.get_source(request.user, knowledge_base, source_id)
     files.require_upload_source(source)
     return source
 
 
-def _file(request: Request, knowledge_base_id: str, source_id: str, file_id: str, level: Level = Level.VIEW) -> Document:
-    knowledge_base = access.get_knowledge_base(request.user, knowledge_base_id, level)
+def _file(request: Request, kb_id: str, source_id: str, file_id: str, level: Level = Level.VIEW) -> Document:
+    knowledge_base = access.get_knowledge_base(request.user, kb_id, level)
     source = access.get_source(request.user, knowledge_base, source_id)
     return access.get_row(request.user, Document, file_id, level, source=source, file__isnull=False)
 

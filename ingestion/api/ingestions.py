@@ -75,8 +75,8 @@ class IngestView(APIView):
         tags=["ingestion"],
     )
     @idempotent
-    def post(self, request: Request, knowledge_base_id: str) -> Response:
-        knowledge_base = access.get_knowledge_base(request.user, knowledge_base_id, Level.EDIT)
+    def post(self, request: Request, kb_id: str) -> Response:
+        knowledge_base = access.get_knowledge_base(request.user, kb_id, Level.EDIT)
         wanted = read_text(request)
         run = pushes.ingest_text(
             knowledge_base,
@@ -91,8 +91,8 @@ class IngestView(APIView):
 
 class IngestionView(APIView):
     @extend_schema(operation_id="ingestion_status", responses={200: Ingestion}, tags=["ingestion"])
-    def get(self, request: Request, knowledge_base_id: str, ingestion_id: str) -> Response:
-        knowledge_base = access.get_knowledge_base(request.user, knowledge_base_id)
+    def get(self, request: Request, kb_id: str, ingestion_id: str) -> Response:
+        knowledge_base = access.get_knowledge_base(request.user, kb_id)
         run = access.get_row(request.user, IngestionRun, ingestion_id, knowledge_base=knowledge_base, kind=IngestionRun.Kind.PUSH)
         status = status_of(run)
         document = Ingestion(

@@ -95,9 +95,9 @@ def get_run(request: Request, run_id: str, level: Level = Level.VIEW) -> Ingesti
 
 class RunSourceView(APIView):
     @extend_schema(operation_id="run_source", request=None, responses={202: RunStarted}, tags=["runs"])
-    def post(self, request: Request, knowledge_base_id: str, source_id: str) -> Response:
+    def post(self, request: Request, kb_id: str, source_id: str) -> Response:
         """409 names the run that holds the source; 409 also for a disabled source."""
-        knowledge_base = access.get_knowledge_base(request.user, knowledge_base_id, Level.EDIT)
+        knowledge_base = access.get_knowledge_base(request.user, kb_id, Level.EDIT)
         source = access.get_source(request.user, knowledge_base, source_id)
         trigger = IngestionRun.Trigger.API if request.user.api_key else IngestionRun.Trigger.MANUAL
         run = runs.start_run(source, trigger=trigger, user=request.user.user)
@@ -109,9 +109,9 @@ class RunSourceView(APIView):
 
 class SourceRunsView(APIView):
     @extend_schema(operation_id="list_source_runs", responses={200: Paged[Run]}, parameters=PAGE_PARAMETERS, tags=["runs"])
-    def get(self, request: Request, knowledge_base_id: str, source_id: str) -> Response:
+    def get(self, request: Request, kb_id: str, source_id: str) -> Response:
         """Newest first. Purges, confirmed deletions and single texts are no runs of this history."""
-        knowledge_base = access.get_knowledge_base(request.user, knowledge_base_id)
+        knowledge_base = access.get_knowledge_base(request.user, kb_id)
         source = access.get_source(request.user, knowledge_base, source_id)
         claims.reap_dead(source)
         rows = access.rows(request.user, IngestionRun).filter(source=source, kind=IngestionRun.Kind.INGEST)

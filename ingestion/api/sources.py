@@ -51,9 +51,9 @@ class SourcePurged(BaseModel):
 
 class PreviewSourceView(APIView):
     @extend_schema(operation_id="preview_source", request=None, responses={200: SourcePreview}, tags=["sources"])
-    def post(self, request: Request, knowledge_base_id: str, source_id: str) -> Response:
+    def post(self, request: Request, kb_id: str, source_id: str) -> Response:
         """Bounded in time (under two minutes) and documents. 429 with Retry-After while three others are under way here."""
-        knowledge_base = access.get_knowledge_base(request.user, knowledge_base_id, Level.EDIT)
+        knowledge_base = access.get_knowledge_base(request.user, kb_id, Level.EDIT)
         source = access.get_source(request.user, knowledge_base, source_id)
         found = previews.preview_source(source)
         answer = SourcePreview(
@@ -91,8 +91,8 @@ class SourceDocumentsView(APIView):
         parameters=[*FILTERS, *PAGE_PARAMETERS],
         tags=["sources"],
     )
-    def get(self, request: Request, knowledge_base_id: str, source_id: str) -> Response:
-        knowledge_base = access.get_knowledge_base(request.user, knowledge_base_id)
+    def get(self, request: Request, kb_id: str, source_id: str) -> Response:
+        knowledge_base = access.get_knowledge_base(request.user, kb_id)
         source = access.get_source(request.user, knowledge_base, source_id)
         return document_page(request, knowledge_base.id, source.id)
 
@@ -103,9 +103,9 @@ class SourceDocumentsView(APIView):
         parameters=[query("reembed", "Also forget the paid vectors of its texts.", bool, default=False)],
         tags=["sources"],
     )
-    def delete(self, request: Request, knowledge_base_id: str, source_id: str) -> Response:
+    def delete(self, request: Request, kb_id: str, source_id: str) -> Response:
         """Forget what was ingested, so that the next run does everything again; chunks answer until then. 409 while a run holds it."""
-        knowledge_base = access.get_knowledge_base(request.user, knowledge_base_id, Level.EDIT)
+        knowledge_base = access.get_knowledge_base(request.user, kb_id, Level.EDIT)
         source = access.get_source(request.user, knowledge_base, source_id)
         forgotten = runs.purge_source(source, reembed=flag_of(request, "reembed"), user=request.user.user)
         return Response(SourcePurged(source_id=source.id, documents=forgotten).model_dump(mode="json"))

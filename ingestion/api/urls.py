@@ -10,7 +10,7 @@ from ingestion.api.runs import CancelRunView, ConfirmRunView, RejectRunView, Run
 from ingestion.api.sources import PreviewSourceView, SourceDocumentsView
 from ingestion.api.verdicts import RunDocumentsView
 
-KB = "knowledge-bases/<str:knowledge_base_id>"
+KB = "knowledge-bases/<str:kb_id>"
 SOURCE = f"{KB}/sources/<str:source_id>"
 
 urlpatterns = [

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import connections
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "owner"])
 NOTE = b"# Leave\n\nEvery employee has thirty days of leave a year.\n"
@@ -18,6 +19,18 @@ def parsed(body: bytes) -> list[dict]:
         if "event" in fields:
             events.append({"event": fields["event"], "id": fields["id"], "data": json.loads(fields["data"])})
     return events
+
+
+async def aside(function, *args, **values):
+    """In a thread of its own, which leaves no connection behind."""
+
+    def call():
+        try:
+            return function(*args, **values)
+        finally:
+            connections.close_all()
+
+    return await sync_to_async(call, thread_sensitive=False)()
 
 
 def test_a_closed_run_is_told_once(viewer, upload, run_now, async_get):
@@ -42,7 +55,7 @@ def test_progress_is_told_until_the_end(viewer, editor, source_url, upload, work
     async def meanwhile() -> None:
         for until in ("extract", "embed", None):
             await asyncio.sleep(0.4)
-            await sync_to_async(work, thread_sensitive=False)(run_id, until)
+            await aside(work, run_id, until)
 
     _, body = async_get(f"/api/v1/runs/{run_id}/events", viewer, accept="text/event-stream", meanwhile=meanwhile)
     told = parsed(body)
@@ -55,8 +68,6 @@ def test_progress_is_told_until_the_end(viewer, editor, source_url, upload, work
 
 
 def test_no_connection_is_held_between_looks(viewer, editor, source_url, async_get, monkeypatch):
-    from django.db import connections
-
     from ingestion.api import events
 
     monkeypatch.setattr(events, "LOOK_SECONDS", 0.3)
@@ -66,15 +77,13 @@ def test_no_connection_is_held_between_looks(viewer, editor, source_url, async_g
     def count() -> int:
         with connections["default"].cursor() as cursor:
             cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
-            found = cursor.fetchone()[0]
-        connections.close_all()
-        return found
+            return cursor.fetchone()[0]
 
     async def meanwhile() -> None:
         for _ in range(6):
             await asyncio.sleep(0.13)
-            counts.append(await sync_to_async(count, thread_sensitive=False)())
-        await sync_to_async(editor.post, thread_sensitive=False)(f"/api/v1/runs/{run_id}/cancel")
+            counts.append(await aside(count))
+        await aside(editor.post, f"/api/v1/runs/{run_id}/cancel")
 
     connections.close_all()
     _, body = async_get(f"/api/v1/runs/{run_id}/events", viewer, accept="text/event-stream", meanwhile=meanwhile)
@@ -91,7 +100,7 @@ def test_a_watcher_who_loses_sight_is_let_go(viewer, editor, knowledge_base, sou
 
     async def meanwhile() -> None:
         await asyncio.sleep(0.3)
-        await KnowledgeBase.objects.filter(id=knowledge_base.id).aupdate(state="deleting")
+        await aside(KnowledgeBase.objects.filter(id=knowledge_base.id).update, state="deleting")
 
     _, body = async_get(f"/api/v1/runs/{run_id}/events", viewer, accept="text/event-stream", meanwhile=meanwhile)
     assert [event["event"] for event in parsed(body)] == ["run.progress"]
