@@ -19,7 +19,7 @@ from config.errors import InvalidInput, LecternError
 from kb import access, listing, services, versioning
 from kb.access import Actor
 from kb.admin.rows import RowAdmin, ServiceForm, actor_of
-from kb.admin.text import read_text, write_text
+from kb.admin.text import document_of, read_text, text_of, write_text
 from kb.models import Grant, KnowledgeBase, Membership, User
 
 EXAMPLE = {"name": "", "description": "", "visibility": "organization", "sources": [{"name": "files", "type": "upload"}]}
@@ -48,7 +48,7 @@ class DocumentForm(ServiceForm):
             self.initial.setdefault("document", write_text(EXAMPLE))
         else:
             version = versioning.read(self.instance)
-            self.initial.update(document=write_text(version.document), expected=version.number)
+            self.initial.update(document=text_of(version), expected=version.number)
 
     def clean_document(self) -> dict[str, Any]:
         try:
@@ -145,7 +145,7 @@ class KnowledgeBaseAdmin(RowAdmin):
 
     @admin.display(description="document")
     def document_shown(self, obj: KnowledgeBase) -> SafeString:
-        return format_html("<pre>{}</pre>", write_text(versioning.read(obj).document))
+        return format_html('<pre style="white-space: pre-wrap">{}</pre>', text_of(versioning.read(obj)))
 
     def save_model(self, request: HttpRequest, obj: KnowledgeBase, form: Any, change: bool) -> None:
         data = form.cleaned_data
@@ -158,7 +158,7 @@ class KnowledgeBaseAdmin(RowAdmin):
             return
         actor = actor_of(request, obj.organization)
         access.get_knowledge_base(actor, obj.pk, access.Level.EDIT)
-        if data["document"] != versioning.read(obj).document:
+        if data["document"] != document_of(versioning.read(obj)):
             versioning.publish(obj, document=data["document"], expected=data["expected"], actor=actor, comment=data["comment"])
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
@@ -176,7 +176,7 @@ class KnowledgeBaseAdmin(RowAdmin):
             held = listing.contents(obj)
             for name in ("sources", "documents", "chunks", "files"):
                 counts[name] = counts.get(name, 0) + getattr(held, name)
-        return [[str(obj), list(_lines(obj))] for obj in objs], counts, set(), []
+        return [line for obj in objs for line in (str(obj), _lines(obj))], counts, set(), []
 
     def delete_model(self, request: HttpRequest, obj: KnowledgeBase) -> None:
         services.delete_knowledge_base(obj)

@@ -83,7 +83,8 @@ class OrganizationAdmin(RowAdmin):
         return request.user.is_superuser
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> tuple[list[Any], dict[str, int], set[str], list[str]]:
-        return [[str(obj), ["every knowledge base, document and file of it"]] for obj in objs], {"organizations": len(objs)}, set(), []
+        lines = [line for obj in objs for line in (str(obj), ["every knowledge base, document and file of it"])]
+        return lines, {"organizations": len(objs)}, set(), []
 
     def save_model(self, request: HttpRequest, obj: Organization, form: Any, change: bool) -> None:
         if change:

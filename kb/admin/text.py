@@ -6,6 +6,8 @@ import yaml
 
 from config.body import parse_json
 from config.errors import InvalidInput
+from kb import schemas
+from kb.models import KnowledgeBaseVersion
 
 MAX_CHARACTERS = 1_000_000
 
@@ -49,6 +51,15 @@ def read_text(text: str) -> dict[str, Any]:
 
 def write_text(document: dict[str, Any]) -> str:
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)
+
+
+def text_of(version: KnowledgeBaseVersion) -> str:
+    """A version in the order of the document's description; a JSON column forgets it."""
+    return write_text(document_of(version))
+
+
+def document_of(version: KnowledgeBaseVersion) -> dict[str, Any]:
+    return schemas.dump(schemas.load_stored(version.document))
 
 
 def _read_yaml(text: str) -> Any:

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from unfold.decorators import action
 
 from kb.admin.rows import RowAdmin, ShownOnly
-from kb.admin.text import write_text
+from kb.admin.text import text_of
 from kb.models import KnowledgeBaseVersion
 
 
@@ -41,7 +41,7 @@ class VersionAdmin(ShownOnly, RowAdmin):
 
     @admin.display(description="document")
     def document_shown(self, obj: KnowledgeBaseVersion) -> SafeString:
-        return format_html('<pre style="white-space: pre-wrap">{}</pre>', write_text(obj.document))
+        return format_html('<pre style="white-space: pre-wrap">{}</pre>', text_of(obj))
 
     @action(description="What changed", icon="difference", url_path="difference")
     def difference_page(self, request: HttpRequest, object_id: str) -> HttpResponse:

@@ -70,9 +70,10 @@ class EmbeddingModelTest(APIView):
 
 def shape_of(model: EmbeddingModel) -> EmbeddingModelAnswer:
     # Not validated: what is stored is shown also where today's rules would refuse it.
+    space = getattr(model, "space", None)
     return EmbeddingModelAnswer.model_construct(
         **embedding_models.document_of(model),
         id=model.id,
         scope="installation" if model.organization_id is None else "organization",
-        is_ready=model.space.provisioned_at is not None,
+        is_ready=space is not None and space.provisioned_at is not None,
     )

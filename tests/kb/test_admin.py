@@ -1,0 +1,375 @@
+"""The admin: every page renders, foreign rows stay hidden, and changes go through the services."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.contrib import admin
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from kb import services, versioning
+from kb.admin.text import read_text, write_text
+from kb.models import (
+    ApiKey,
+    Blob,
+    Chunk,
+    Document,
+    EmbeddingModel,
+    File,
+    Grant,
+    IdempotencyKey,
+    KnowledgeBase,
+    Membership,
+    Organization,
+    Secret,
+    User,
+)
+
+pytestmark = pytest.mark.django_db
+
+KB_MODELS = [model for model in admin.site._registry if model._meta.app_label == "kb"]
+
+
+def enter(user) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def operator(admin_user) -> Client:
+    return enter(admin_user)
+
+
+def staff(user) -> Client:
+    user.is_staff = True
+    user.save()
+    return enter(user)
+
+
+@pytest.fixture
+def filled(knowledge_base, organization, source, alice, bob, carol, hashing_model):
+    """One row of every table."""
+    blob = Blob.objects.create(organization=organization, sha256=b"1" * 32, size=3, storage_key="k")
+    file = File.objects.create(organization=organization, blob=blob, name="Plan Acme.md", size=3, sha256=b"1" * 32)
+    of = {"organization": organization, "knowledge_base": knowledge_base}
+    document = Document.objects.create(source=source, key="plan", key_hash=b"1" * 16, title="Plan of Acme", file=file, **of)
+    chunk = Chunk.objects.create(
+        **of,
+        document=document,
+        ordinal=0,
+        start=0,
+        end=5,
+        text="Acme <b>chunk</b>",
+        text_hash=b"1" * 32,
+        heading_path=["Plan"],
+        tokens=3,
+    )
+    services.set_grant(knowledge_base, user_id=bob.pk, level="viewer")
+    services.create_api_key(organization, name="bot", created_by=carol)
+    services.set_secret(organization=organization, name="ACME_KEY", value="a very secret value")
+    IdempotencyKey.objects.create(organization=organization, key_digest=b"1" * 32, body_digest=b"1" * 32)
+    return {"document": document, "chunk": chunk, "file": file, "blob": blob}
+
+
+def test_every_table_of_kb_has_an_admin():
+    from django.apps import apps
+
+    shown = {model for model in apps.get_app_config("kb").get_models() if model.__module__ != "kb.models.derived"}
+    assert shown <= set(admin.site._registry)
+
+
+@pytest.mark.parametrize("model", KB_MODELS, ids=lambda model: model.__name__)
+def test_every_page_renders_for_an_operator(operator, filled, model):
+    name = f"admin:kb_{model._meta.model_name}"
+    listed = operator.get(reverse(f"{name}_changelist"))
+    assert listed.status_code == 200
+    row = model._default_manager.first()
+    assert row is not None
+    assert operator.get(reverse(f"{name}_changelist"), {"q": "a"}).status_code == 200
+    assert operator.get(reverse(f"{name}_change", args=[row.pk])).status_code == 200
+    assert operator.get(reverse(f"{name}_add")).status_code in (200, 403)
+    assert operator.get(reverse(f"{name}_delete", args=[row.pk])).status_code in (200, 403)
+
+
+@pytest.mark.parametrize("model", KB_MODELS, ids=lambda model: model.__name__)
+def test_staff_of_another_organization_see_nothing_of_this_one(filled, mallory, carol, model):
+    name = f"admin:kb_{model._meta.model_name}"
+    stranger, own = staff(mallory), staff(carol)
+    rows = model._default_manager.all()
+    if model is EmbeddingModel or model._meta.model_name == "embeddingspace":
+        return  # the installation's model is everybody's
+    if "organization" in {field.name for field in model._meta.fields}:
+        rows = rows.filter(organization__name="Acme")
+    elif model is Organization:
+        rows = rows.filter(name="Acme")
+    row = rows.first()
+    page = stranger.get(reverse(f"{name}_changelist"))
+    assert page.status_code in (200, 403)
+    assert reverse(f"{name}_change", args=[row.pk]) not in page.content.decode()
+    assert b"Acme" not in page.content
+    assert stranger.get(reverse(f"{name}_change", args=[row.pk])).status_code in (302, 403)
+    assert stranger.post(reverse(f"{name}_delete", args=[row.pk]), {"post": "yes"}).status_code in (302, 403)
+    assert model._default_manager.filter(pk=row.pk).exists()
+    if model not in (User, Blob, IdempotencyKey):  # these are the operator's
+        assert own.get(reverse(f"{name}_changelist")).status_code == 200
+        assert own.get(reverse(f"{name}_change", args=[row.pk])).status_code == 200
+
+
+def test_staff_without_an_organization_see_nothing(filled):
+    loner = staff(User.objects.create(username="loner"))
+    assert {loner.get(reverse(f"admin:kb_{model._meta.model_name}_changelist")).status_code for model in KB_MODELS} == {403}
+
+
+def test_a_private_knowledge_base_is_hidden_from_a_member_without_grant(actor, hashing_model, bob, alice):
+    private = services.create_knowledge_base(actor, document={"name": "Salaries"})
+    url = reverse("admin:kb_knowledgebase_change", args=[private.pk])
+    assert (staff(bob).get(url).status_code, staff(alice).get(url).status_code) == (302, 200)
+
+
+# --- knowledge bases ----------------------------------------------------------------------------------------------------
+
+
+def change_form(client, knowledge_base, **values):
+    """What the browser would send back, with some fields changed."""
+    form = client.get(reverse("admin:kb_knowledgebase_change", args=[knowledge_base.pk])).context["adminform"].form
+    grants = {"grants-TOTAL_FORMS": "0", "grants-INITIAL_FORMS": "0", "grants-MIN_NUM_FORMS": "0", "grants-MAX_NUM_FORMS": "1000"}
+    return {**{name: form.initial[name] for name in ("document", "expected")}, "comment": "", **grants, **values}
+
+
+def post_change(client, knowledge_base, data):
+    return client.post(reverse("admin:kb_knowledgebase_change", args=[knowledge_base.pk]), data)
+
+
+def edited(knowledge_base, **values) -> str:
+    return write_text({**versioning.read(knowledge_base).document, **values})
+
+
+def test_saving_publishes_a_version(operator, knowledge_base):
+    data = change_form(operator, knowledge_base, document=edited(knowledge_base, description="from the admin"), comment="why")
+    assert post_change(operator, knowledge_base, data).status_code == 302
+    version = versioning.read(knowledge_base, 2)
+    assert (version.document["description"], version.comment, version.author_name) == ("from the admin", "why", "admin")
+
+
+def test_saving_nothing_publishes_nothing(operator, knowledge_base):
+    assert post_change(operator, knowledge_base, change_form(operator, knowledge_base)).status_code == 302
+    knowledge_base.refresh_from_db()
+    assert knowledge_base.current.number == 1
+
+
+def test_a_stale_edit_says_so_and_keeps_what_was_typed(operator, knowledge_base, actor):
+    data = change_form(operator, knowledge_base, document=edited(knowledge_base, description="mine"))
+    versioning.publish(knowledge_base, document=read_text(edited(knowledge_base, description="theirs")), expected=1, actor=actor)
+    page = post_change(operator, knowledge_base, data)
+    assert page.status_code == 200
+    assert "You edited version 1, but version 2 is current" in page.content.decode()
+    assert "description: mine" in page.content.decode()
+    assert versioning.read(knowledge_base).document["description"] == "theirs"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name: [", "not valid YAML at line 1"),
+        ("name: a\nname: b", "the key &#x27;name&#x27; stands twice"),
+        ("- a", "not an object"),
+        ("name: a\ncolour: red", "colour: is not a known key"),
+        ("name: a\nchunking: {overlap: 0.9}", "chunking.overlap: "),
+        ("name: a\nsources: [{name: f, type: upload, cron: 0 0 30 2 *}]", "sources[f].cron: "),
+        ("a: &x [1]\nb: *x", "aliases"),
+        ('{"name": "a", "name": "b"}', "stands twice"),
+        ("name: a\nembedding_model: nobody", "no registered model"),
+    ],
+)
+def test_a_document_that_does_not_hold_is_explained_by_path(operator, knowledge_base, text, message):
+    page = post_change(operator, knowledge_base, change_form(operator, knowledge_base, document=text))
+    assert page.status_code == 200
+    assert message in page.content.decode()
+    assert knowledge_base.versions.count() == 1
+
+
+def test_json_is_taken_too(operator, knowledge_base):
+    text = json.dumps({**versioning.read(knowledge_base).document, "language": "de"})
+    assert post_change(operator, knowledge_base, change_form(operator, knowledge_base, document=text)).status_code == 302
+    assert versioning.read(knowledge_base, 2).document["language"] == "de"
+
+
+def test_a_new_one_is_made(operator, organization, hashing_model):
+    url = reverse("admin:kb_knowledgebase_add")
+    taken = operator.post(url, {"organization": organization.pk, "document": "name: Notes", "comment": ""})
+    assert taken.status_code == 302, taken.context["errors"]
+    assert KnowledgeBase.objects.get().name == "Notes"
+    again = operator.post(url, {"organization": organization.pk, "document": "name: notes", "comment": ""})
+    assert "already a knowledge base named" in again.content.decode()
+
+
+def test_grants_are_given_and_taken_on_its_page(operator, knowledge_base, bob, mallory):
+    grant = {"grants-TOTAL_FORMS": "1", "grants-0-user": bob.pk, "grants-0-level": "viewer", "grants-0-knowledge_base": knowledge_base.pk}
+    Grant.objects.all().delete()
+    assert post_change(operator, knowledge_base, change_form(operator, knowledge_base, **grant)).status_code == 302
+    row = Grant.objects.get()
+    assert (row.user, row.organization_id) == (bob, knowledge_base.organization_id)
+    foreign = {**grant, "grants-0-user": mallory.pk}
+    assert post_change(operator, knowledge_base, change_form(operator, knowledge_base, **foreign)).status_code == 200
+    gone = {**grant, "grants-INITIAL_FORMS": "1", "grants-0-id": row.pk, "grants-0-DELETE": "on"}
+    assert post_change(operator, knowledge_base, change_form(operator, knowledge_base, **gone)).status_code == 302
+    assert not Grant.objects.exists()
+
+
+def test_deleting_says_what_goes_and_takes_it_away(operator, filled, knowledge_base):
+    url = reverse("admin:kb_knowledgebase_delete", args=[knowledge_base.pk])
+    page = operator.get(url).content.decode()
+    assert all(line in page for line in ("1 source", "1 document", "1 chunk", "1 file"))
+    assert operator.post(url, {"post": "yes"}).status_code == 302
+    knowledge_base.refresh_from_db()
+    assert knowledge_base.state == "deleting"
+
+
+def test_the_difference_is_shown_and_rolled_back(operator, knowledge_base, actor):
+    document = {**versioning.read(knowledge_base).document, "description": "<script>second</script>"}
+    versioning.publish(knowledge_base, document=document, expected=1, actor=actor)
+    page = operator.get(reverse("admin:kb_knowledgebase_diff", args=[knowledge_base.pk])).content.decode()
+    assert "&lt;script&gt;second" in page
+    assert "kb-new" in page
+    url = reverse("admin:kb_knowledgebase_rollback", args=[knowledge_base.pk, 1])
+    assert "&lt;script&gt;second" in operator.get(url).content.decode()
+    assert operator.post(url, {"expected": "1", "comment": ""}).status_code == 302  # stale
+    assert knowledge_base.versions.count() == 2
+    operator.post(url, {"expected": "2", "comment": "oops"})
+    knowledge_base.refresh_from_db()
+    assert (versioning.read(knowledge_base).number, versioning.read(knowledge_base).comment) == (3, "oops")
+
+
+def test_a_viewer_reads_and_cannot_roll_back(knowledge_base, bob, actor):
+    versioning.publish(knowledge_base, document={**versioning.read(knowledge_base).document, "language": "de"}, expected=1, actor=actor)
+    viewer = staff(bob)
+    page = viewer.get(reverse("admin:kb_knowledgebase_change", args=[knowledge_base.pk]))
+    assert page.status_code == 200
+    assert "name: Handbooks" in page.content.decode()
+    assert viewer.get(reverse("admin:kb_knowledgebase_diff", args=[knowledge_base.pk])).status_code == 200
+    assert viewer.post(reverse("admin:kb_knowledgebase_rollback", args=[knowledge_base.pk, 1]), {"expected": "2"}).status_code == 302
+    assert post_change(viewer, knowledge_base, {"document": "name: x", "expected": "2"}).status_code == 403
+    knowledge_base.refresh_from_db()
+    assert knowledge_base.current.number == 2
+
+
+def test_a_duplicate_is_made_on_request(operator, knowledge_base):
+    url = reverse("admin:kb_knowledgebase_duplicate", args=[knowledge_base.pk])
+    assert operator.get(url).status_code == 200
+    assert operator.post(url, {"name": "handbooks"}).status_code == 200
+    assert operator.post(url, {"name": "Copy"}).status_code == 302
+    assert set(KnowledgeBase.objects.values_list("name", flat=True)) == {"Handbooks", "Copy"}
+
+
+# --- tenants ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_value_of_a_key_is_shown_once(operator, organization):
+    data = {"organization": organization.pk, "name": "bot", "role": "viewer", "knowledge_base_ids": ""}
+    page = operator.post(reverse("admin:kb_apikey_add"), data)
+    assert page.status_code == 200
+    key = ApiKey.objects.get()
+    value = page.context["value"]
+    assert services.key_digest(value) == bytes(key.digest)
+    assert value in page.content.decode()
+    assert "no-store" in page["Cache-Control"]
+    assert value not in operator.get(reverse("admin:kb_apikey_change", args=[key.pk])).content.decode()
+    operator.post(reverse("admin:kb_apikey_delete", args=[key.pk]), {"post": "yes"})
+    key.refresh_from_db()
+    assert key.revoked_at is not None
+
+
+def test_a_key_that_has_expired_already_is_refused_on_the_form(operator, organization):
+    past = timezone.now() - timedelta(days=1)
+    data = {"organization": organization.pk, "name": "bot", "role": "viewer", "knowledge_base_ids": ""}
+    data |= {"expires_at_0": past.date(), "expires_at_1": "10:00"}
+    page = operator.post(reverse("admin:kb_apikey_add"), data)
+    assert "lies in the past" in page.content.decode()
+    assert not ApiKey.objects.exists()
+
+
+def test_a_secret_goes_in_and_never_comes_out(operator, organization):
+    operator.post(reverse("admin:kb_secret_add"), {"organization": organization.pk, "name": "TOKEN", "value": "one secret value"})
+    secret = Secret.objects.get()
+    url = reverse("admin:kb_secret_change", args=[secret.pk])
+    assert b"one secret value" not in operator.get(url).content
+    operator.post(url, {"value": "another secret value"})
+    assert services.secret_value(organization.id, "TOKEN") == "another secret value"
+    refused = operator.post(reverse("admin:kb_secret_add"), {"organization": organization.pk, "name": "1", "value": "v"})
+    assert b"letters, digits" in refused.content
+
+
+def test_an_administrator_changes_roles_of_the_own_organization_only(carol, bob, mallory):
+    own = staff(carol)
+    member = Membership.objects.get(user=bob)
+    own.post(reverse("admin:kb_membership_change", args=[member.pk]), {"role": "editor"})
+    member.refresh_from_db()
+    assert member.role == "editor"
+    theirs = Membership.objects.get(user=mallory)
+    assert own.post(reverse("admin:kb_membership_change", args=[theirs.pk]), {"role": "viewer"}).status_code == 302
+    assert own.get(reverse("admin:kb_membership_add")).status_code == 403
+    own_row = Membership.objects.get(user=carol)
+    page = own.post(reverse("admin:kb_membership_change", args=[own_row.pk]), {"role": "viewer"})
+    assert "last administrator" in page.content.decode()
+    theirs.refresh_from_db()
+    assert theirs.role == "admin"
+
+
+def test_an_administrator_cannot_make_rows_of_another_organization(carol, other_organization):
+    own = staff(carol)
+    own.post(reverse("admin:kb_secret_add"), {"organization": other_organization.pk, "name": "TOKEN", "value": "v"})
+    own.post(reverse("admin:kb_secret_add"), {"organization": "", "name": "TOKEN", "value": "v"})
+    data = {"organization": other_organization.pk, "name": "bot", "role": "admin", "knowledge_base_ids": ""}
+    own.post(reverse("admin:kb_apikey_add"), data)
+    own.post(reverse("admin:kb_knowledgebase_add"), {"organization": other_organization.pk, "document": "name: x", "comment": ""})
+    assert [model.objects.count() for model in (Secret, ApiKey, KnowledgeBase)] == [0, 0, 0]
+
+
+def test_organizations_are_made_renamed_and_deleted_by_the_services(operator, organization):
+    operator.post(reverse("admin:kb_organization_add"), {"name": "Newer"})
+    made = Organization.objects.get(name="Newer")
+    page = operator.post(reverse("admin:kb_organization_change", args=[made.pk]), {"name": "Acme"})
+    assert "already an organization" in page.content.decode()
+    operator.post(reverse("admin:kb_organization_delete", args=[made.pk]), {"post": "yes"})
+    made.refresh_from_db()
+    assert made.state == "deleting"
+
+
+def test_a_user_is_made(operator):
+    data = {"username": "zoe", "usable_password": "true", "password1": "a long password of zoe", "password2": "a long password of zoe"}
+    assert operator.post(reverse("admin:kb_user_add"), data).status_code == 302
+    assert User.objects.get(username="zoe").check_password("a long password of zoe")
+
+
+# --- embedding models ---------------------------------------------------------------------------------------------------
+
+
+def model_form(**values):
+    plain = {"organization": "", "name": "small", "provider": "hashing", "model": "hashing", "dimension": 256, "max_input_tokens": 256}
+    rest = {"endpoint": "", "credential": "", "parameters": "{}", "query_prefix": "", "document_prefix": "", "price_per_million_tokens": ""}
+    return plain | rest | values
+
+
+def test_a_model_is_registered_tried_and_deleted(operator, organization, hashing_model):
+    taken = operator.post(reverse("admin:kb_embeddingmodel_add"), model_form())
+    assert taken.status_code == 302, taken.context["errors"]
+    made = EmbeddingModel.objects.get(name="small")
+    assert made.space.dimension == 256
+    tried = operator.get(reverse("admin:kb_embeddingmodel_try_it", args=[made.pk]), follow=True)
+    assert "256 numbers in" in tried.content.decode()
+    operator.post(reverse("admin:kb_embeddingmodel_delete", args=[made.pk]), {"post": "yes"})
+    assert not EmbeddingModel.objects.filter(name="small").exists()
+
+
+def test_what_does_not_hold_stands_at_its_field(operator, organization, hashing_model, knowledge_base):
+    page = operator.post(reverse("admin:kb_embeddingmodel_add"), model_form(dimension=300))
+    assert "but vectors are kept in tables of" in str(page.context["adminform"].form.errors["dimension"])
+    used = operator.post(reverse("admin:kb_embeddingmodel_change", args=[hashing_model.pk]), model_form(query_prefix="q: "))
+    assert "is used by Handbooks" in used.content.decode()
+    delete = reverse("admin:kb_embeddingmodel_delete", args=[hashing_model.pk])
+    assert "Handbooks" in operator.get(delete).content.decode()
+    operator.post(delete, {"post": "yes"})
+    assert EmbeddingModel.objects.filter(pk=hashing_model.pk).exists()

@@ -1,0 +1,173 @@
+"""Every route under /api/v1 as somebody of another organization: what is Acme's answers, byte for byte, as what is not there.
+
+Routes are collected from the resolver, so that a new one is covered at once; an unknown parameter fails the walk.
+"""
+
+import re
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+from django.urls import get_resolver
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from ingestion.models import IngestionRun
+from kb import services
+from kb.access import actor_for_user
+from kb.embedding_models import register_model
+from kb.models import Blob, Document, File, Source
+from retrieval.models import RetrievalTrace
+
+pytestmark = pytest.mark.django_db
+
+METHODS = ("get", "post", "put", "patch", "delete")
+PUBLIC = {"api/v1/schema", "api/v1/docs"}  # the description of the API holds nothing of anybody
+PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
+# Where the body is read before the last part of the path names anything.
+BODIES = {
+    "api/v1/members/<str:user_id>": {"role": "viewer"},
+    "api/v1/knowledge-bases/<str:kb_id>/grants/<str:user_id>": {"level": "viewer"},
+}
+ABSENT_USER, ABSENT_NUMBER = "987654", "98765"
+
+
+def walk(patterns, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """(route, method) of every view below /api/v1."""
+    for pattern in patterns:
+        route = prefix + str(pattern.pattern)
+        if hasattr(pattern, "url_patterns"):
+            yield from walk(pattern.url_patterns, route)
+        elif route.startswith("api/v1/") and route not in PUBLIC:
+            view = getattr(pattern.callback, "cls", None) or getattr(pattern.callback, "view_class", None)
+            yield from ((route, method) for method in METHODS if hasattr(view, method))
+
+
+def routes() -> list[tuple[str, str]]:
+    return list(walk(get_resolver().url_patterns))
+
+
+def parameters(route: str) -> list[str]:
+    return PARAMETER.findall(route)
+
+
+def fill(route: str, values: dict[str, str]) -> str:
+    return "/" + PARAMETER.sub(lambda match: str(values[match[1]]), route)
+
+
+def send(client: APIClient, method: str, url: str, route: str):
+    if method in ("get", "delete"):
+        return getattr(client, method)(url)
+    return getattr(client, method)(url, BODIES.get(route, {}), format="json")
+
+
+def rows_of(organization, actor, document_name: str) -> dict[str, object]:
+    """An id for every parameter that a route has."""
+    made = services.create_knowledge_base(actor, document={"name": document_name, "sources": [{"name": "files", "type": "upload"}]})
+    source = Source.objects.get(knowledge_base=made)
+    blob = Blob.objects.create(organization=organization, sha256=uuid4().bytes * 2, size=1, storage_key="k")
+    file = File.objects.create(organization=organization, blob=blob, name="a.txt", size=1, sha256=bytes(blob.sha256))
+    of = {"organization": organization, "knowledge_base": made, "source": source}
+    document = Document.objects.create(key="a.txt", key_hash=uuid4().bytes, title="Plan", file=file, **of)
+    ended = {"claim_token": uuid4(), "finished_at": timezone.now(), "status": "succeeded", "version": made.current}
+    run = IngestionRun.objects.create(**of, **ended)
+    push = IngestionRun.objects.create(kind="push", crawl_state={"document": str(document.id)}, **of, **ended)
+    key, _ = services.create_api_key(organization, name="key")
+    own_model = {"name": "own", "provider": "hashing", "model": "own", "dimension": 256, "max_input_tokens": 256}
+    model = register_model(actor, document=own_model)
+    return {
+        "kb_id": made.id,
+        "number": 1,
+        "user_id": actor.user.pk,
+        "source_id": source.id,
+        "file_id": file.id,
+        "document_id": document.id,
+        "run_id": run.id,
+        "ingestion_id": push.id,
+        "trace_id": RetrievalTrace.objects.create(organization=organization, query="secret plan", mode="keyword").id,
+        "key_id": key.id,
+        "secret_id": services.set_secret(organization=organization, name="TOKEN", value="a secret value").id,
+        "model_id": model.id,
+    }
+
+
+@pytest.fixture
+def acme(organization, carol, hashing_model) -> dict[str, object]:
+    return rows_of(organization, actor_for_user(carol), "Acme's plans")
+
+
+@pytest.fixture
+def own(other_organization, mallory, hashing_model) -> dict[str, object]:
+    """Mallory's own rows, to mix with Acme's."""
+    return rows_of(other_organization, actor_for_user(mallory), "Mallory's")
+
+
+@pytest.fixture
+def absent(acme) -> dict[str, object]:
+    return {name: uuid4() for name in acme} | {"user_id": ABSENT_USER, "number": ABSENT_NUMBER}
+
+
+@pytest.fixture
+def stranger(mallory) -> APIClient:
+    client = APIClient()
+    client.force_login(mallory)
+    return client
+
+
+def test_every_parameter_is_known(acme):
+    unknown = {name for route, _ in routes() for name in parameters(route)} - set(acme)
+    assert not unknown, f"Say in tests/test_tenancy.py what id of Acme's stands for: {', '.join(sorted(unknown))}"
+    assert len(routes()) > 40
+
+
+def test_nobody_is_let_in_without_a_key(acme, absent):
+    """401 before anything is looked up: also for what is there."""
+    client = APIClient()
+    for route, method in routes():
+        answers = [send(client, method, fill(route, values), route) for values in (acme, absent)]
+        assert [answer.status_code for answer in answers] == [401, 401], (method, route)
+        assert answers[0].content == answers[1].content, (method, route)
+        client.credentials(HTTP_AUTHORIZATION="Bearer lk_wrong")
+        assert send(client, method, fill(route, acme), route).status_code == 401, (method, route)
+        client.credentials()
+
+
+def test_foreign_and_absent_are_the_same_bytes(stranger, acme, absent):
+    for route, method in routes():
+        if not parameters(route):
+            continue
+        foreign, missing = (send(stranger, method, fill(route, values), route) for values in (acme, absent))
+        assert foreign.status_code == missing.status_code == 404, (method, route, foreign.content)
+        assert foreign.content == missing.content, (method, route)
+        assert differing(foreign, missing) == set(), (method, route)
+
+
+def test_what_is_foreign_inside_one_s_own_is_absent_too(stranger, acme, own, absent):
+    """Mallory's knowledge base with Acme's source, Mallory's source with Acme's file, and so on."""
+    for route, method in routes():
+        names = parameters(route)
+        for count in range(1, len(names)):
+            mine = {name: own[name] for name in names[:count]}
+            foreign, missing = (send(stranger, method, fill(route, {**values, **mine}), route) for values in (acme, absent))
+            if names[count:] == ["number"]:
+                continue  # a version's number is nobody's
+            assert foreign.status_code == missing.status_code, (method, route, count)
+            assert foreign.status_code in (400, 404), (method, route, count, foreign.content)
+            assert foreign.content == missing.content, (method, route, count)
+
+
+def test_lists_hold_nothing_of_somebody_else(stranger, acme, own):
+    for route, method in routes():
+        if method != "get":
+            continue
+        content = send(stranger, "get", fill(route, own), route)
+        if hasattr(content, "streaming_content"):
+            continue
+        text = content.content.decode(errors="replace")
+        assert not [name for name, value in acme.items() if name not in ("number", "user_id") and str(value) in text], route
+        assert "Acme" not in text, route
+        assert "secret value" not in text, route
+
+
+def differing(one, other) -> set[str]:
+    return {name for name in {*one.headers, *other.headers} if one.headers.get(name) != other.headers.get(name)}
