@@ -15,8 +15,9 @@ MEMBERS = ("web", "main", "extract", "embed", "beat")
 SERVICES = ("postgres-immediate", "postgres-kill", "valkey-kill")
 
 
-def victims_of(ground: Ground) -> Sequence[str]:
-    return (*MEMBERS, "flush", *(SERVICES if ground.home else ()))
+def _victims(ground: Ground) -> Sequence[str]:
+    """Those that work die more often than those that only watch."""
+    return (*MEMBERS, "extract", "embed", "flush", *(SERVICES if ground.home else ()))
 
 
 class Killer:
@@ -29,7 +30,7 @@ class Killer:
 
     def strike(self) -> None:
         """One death, and the return after a moment."""
-        victim = self.chance.choice(victims_of(self.ground))
+        victim = self.chance.choice(_victims(self.ground))
         say(f"  kills {victim}")
         self.kills += 1
         if victim == "flush":

@@ -1,5 +1,6 @@
 """Random work while random processes die: nothing is lost, doubled, stuck, paid twice beyond the batches in flight, or comes back."""
 
+import contextlib
 import random
 import threading
 import time
@@ -77,6 +78,9 @@ def _round(ground: Ground, figures: Figures, bases: list[Base], author: Author, 
 
 def _guarded(failures: list[BaseException], ground: Ground, base: Base, author: Author, chance: random.Random) -> None:
     try:
+        source = chance.choice(list(base.sources.values()))  # work for more than a moment, so that deaths fall into it
+        _upload(ground, base, {(source, f"file-{uuid4().hex[:8]}.md"): author.write(parts=(4, 8)) for _ in range(6)})
+        _start(ground, base, source)
         for _ in range(OPERATIONS):
             _operate(ground, base, author, chance)
             time.sleep(chance.uniform(0, 0.5))
@@ -96,12 +100,14 @@ def _operate(ground: Ground, base: Base, author: Author, chance: random.Random) 
         case "push":
             _push(ground, base, author, chance)
         case "run":
-            try:
-                ground.client.http.post(f"/knowledge-bases/{base.id}/sources/{source}/run", timeout=10)
-            except httpx.HTTPError:
-                return  # the next run takes it all
+            _start(ground, base, source)
         case _:
             _upload(ground, base, {(source, f"file-{uuid4().hex[:8]}.md"): author.write() for _ in range(chance.randint(1, 4))})
+
+
+def _start(ground: Ground, base: Base, source: str) -> None:
+    with contextlib.suppress(httpx.HTTPError):  # the last run of the round takes it all
+        ground.client.http.post(f"/knowledge-bases/{base.id}/sources/{source}/run", timeout=10)
 
 
 def _upload(ground: Ground, base: Base, texts: dict[Key, Text]) -> None:

@@ -46,7 +46,9 @@ def compare(
     for key, documents in standing.items():
         answering = [document for document in documents if document["chunks"]]
         if key not in expected:
-            figures.count("undead", f"{key} of {knowledge_base} answers with {answering[0]['chunks']} chunks", bool(answering))
+            figures.count(
+                "undead", f"{key} of {knowledge_base} answers with {sum(row['chunks'] for row in answering)} chunks", bool(answering)
+            )
         elif len(answering) > 1:
             figures.count("doubled", f"{len(answering)} documents {key} answer in {knowledge_base}", len(answering) - 1)
     for key, text in expected.items():

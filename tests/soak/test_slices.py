@@ -1,0 +1,35 @@
+"""A little of each soak: the long ones are `make soak`."""
+
+from tests.benchmarks.soak import files, fuzz, histories, kills, races, size, tenants
+
+
+def test_a_round_of_kills(run_slice):
+    figures = run_slice(kills, rounds=1)
+    assert figures.notes["kills"]
+    assert figures.notes["paid"]
+
+
+def test_a_short_history(run_slice):
+    assert run_slice(histories, rounds=1, steps=14).notes["steps"] >= 5
+
+
+def test_a_short_race(run_slice):
+    statuses = run_slice(races, rounds=1, threads=6, round_seconds=4).notes["statuses"]
+    assert statuses.get("run 202")
+
+
+def test_a_little_of_the_api_fuzz(run_slice):
+    assert run_slice(fuzz, rounds=1, share=0.6).notes["requests"] > 50
+
+
+def test_some_damaged_files(run_slice):
+    assert run_slice(files, rounds=1, files=12).notes["outcomes"]
+
+
+def test_somewhat_large_things(run_slice):
+    figures = run_slice(size, rounds=4, megabytes=3, chunks=400, small_files=60, deleted_chunks=200)
+    assert figures.notes["peak_rss_mb"]["web"]
+
+
+def test_two_tenants_and_each_other_s_ids(run_slice):
+    assert run_slice(tenants, rounds=1).notes["operations"] > 40
