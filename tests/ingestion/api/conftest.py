@@ -11,6 +11,12 @@ from config.version import VERSION
 STAGES = ("crawl", "extract", "embed", "publish", "finish")
 
 
+@pytest.fixture(autouse=True)
+def _quick_passwords(settings) -> None:
+    """Each test makes its users; a slow hash of their passwords would be most of its time."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
 def api_client(organization, user, role: str) -> APIClient:
     from kb import services
 
