@@ -1,7 +1,7 @@
 """Which chunks a search may find: an organization's knowledge bases, or some documents of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.core.exceptions import EmptyResultSet
@@ -10,6 +10,9 @@ from django.db.models import QuerySet
 
 from kb.models.documents import Document
 from kb.stores.planning import BY_DOCUMENT
+
+# More documents than this stay a condition: their ids would be a long statement.
+MOST_NAMED = 10_000
 
 _COUNT = """
 SELECT coalesce(sum(chunks), 0)::bigint FROM (
@@ -51,15 +54,23 @@ class Scope:
     def ids(self) -> list[UUID]:
         return list(self.knowledge_bases)
 
-    def count(self) -> int:
-        """How many chunks are in scope, from statistics and without touching a vector. Good enough to choose a plan by."""
+    def settle(self) -> tuple["Scope", int]:
+        """The scope with its documents named by id, and how many chunks are in it: good enough to choose a plan by.
+
+        The planner guesses wildly how many documents a condition on metadata leaves; a list it can count.
+        """
         with connection.cursor() as cursor:
-            if self.is_narrowed:
-                condition, parameters = self._chosen_documents()
-                cursor.execute(f"SELECT coalesce(sum(chunk_count), 0)::bigint FROM kb_document WHERE {condition}", parameters)  # noqa: S608 - as below
-            else:
+            if not self.is_narrowed:
                 cursor.execute(_COUNT, [self.organization, self.ids()] * 2)
-            return cursor.fetchone()[0]
+                return self, cursor.fetchone()[0]
+            condition, parameters = self._chosen_documents()
+            documents = f"FROM kb_document WHERE {condition}"
+            cursor.execute(f"SELECT id, chunk_count {documents} LIMIT %s", [*parameters, MOST_NAMED + 1])
+            found = cursor.fetchall()
+            if len(found) <= MOST_NAMED:
+                return replace(self, documents=[row[0] for row in found], sources=None), sum(row[1] for row in found)
+            cursor.execute(f"SELECT coalesce(sum(chunk_count), 0)::bigint {documents}", parameters)
+            return self, cursor.fetchone()[0]
 
     def condition(self) -> tuple[str, list[object]]:
         """SQL over rows with (organization, kb, chunk) for a WHERE, with its parameters: for an index that yields rows in order."""

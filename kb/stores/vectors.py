@@ -118,9 +118,8 @@ def search_vectors(
     sources: Sequence[UUID] | None = None,
 ) -> VectorMatches:
     """The nearest chunks of several knowledge bases that share a space. Fewer than `limit` come back only when no more exist."""
-    scope = Scope(organization, knowledge_bases, documents, sources)
     vector = HalfVector(_checked([query], space.dimension)[0]).to_text()
-    rows_in_scope = scope.count()
+    scope, rows_in_scope = Scope(organization, knowledge_bases, documents, sources).settle()
     exact_rows = EXACT_ROWS_OF_DOCUMENTS if scope.is_narrowed else EXACT_ROWS
     if rows_in_scope <= exact_rows or not use_index(rows_in_scope, limit=limit, leaves=_leaves(space, scope)):
         return VectorMatches(_search_exactly(scope, space, vector, limit), True, EXACT)

@@ -88,13 +88,16 @@ def search_words(
     held = {term: weight for term, weight in weights.items() if weight > 0 and term in corpus.frequencies}
     if not held:
         return WordMatches([], EXACT)
+    scope = Scope(organization, knowledge_bases, documents, sources)
+    # A filter on documents has its own count, and a scan of what it leaves is the narrowing.
+    scope, in_scope = scope.settle() if scope.is_narrowed else (scope, corpus.chunks)
     scan = _Scan(
-        Scope(organization, knowledge_bases, documents, sources),
+        scope,
         vector=bm25.to_sparsevec(held),
         excluded=[term_hash(term) for term in query.excluded_terms],
         limit=limit,
     )
-    rows, plan = _search(scan, held, corpus)
+    rows, plan = _search(scan, held, corpus, in_scope)
     top = bm25.ceiling(weights, [[term_hash(term) for term in variant] for variant in query.variants])
     return WordMatches([(chunk, score, bm25.normalised(score, top)) for chunk, score in rows], plan)
 
@@ -124,9 +127,8 @@ class _Scan:
             return [(chunk, score) for chunk, score in cursor.fetchall() if score > 0]
 
 
-def _search(scan: _Scan, weights: Mapping[int, float], corpus: Corpus) -> tuple[list[tuple[int, float]], str]:
-    # A filter on documents has its own count, and a scan of what it leaves is the narrowing.
-    if (scan.scope.count() if scan.scope.is_narrowed else corpus.chunks) <= EXACT_CHUNKS:
+def _search(scan: _Scan, weights: Mapping[int, float], corpus: Corpus, in_scope: int) -> tuple[list[tuple[int, float]], str]:
+    if in_scope <= EXACT_CHUNKS:
         return scan.run(), EXACT
     # By our own frequencies: the planner knows nothing of a single term.
     chosen = rarest_terms(weights, corpus.frequencies, min(max(LEAST_CANDIDATES, corpus.chunks // 10), MOST_CANDIDATES))

@@ -8,7 +8,7 @@ from pgvector import HalfVector
 
 from config.errors import InvalidInput
 from kb.models import Chunk, Document
-from kb.stores import vectors
+from kb.stores import scope, vectors
 from kb.stores.vectors import Leaf, VectorRow, add_vectors, remove_vectors, search_vectors, use_index
 
 
@@ -103,7 +103,10 @@ def test_several_knowledge_bases_give_one_list(shelf, make_shelf):
     assert {chunk for chunk, _ in found.rows} == {*mine, *theirs}
 
 
-def test_filters_by_documents_and_sources(shelf):
+@pytest.mark.parametrize("named", [10_000, 1])
+def test_filters_by_documents_and_sources(shelf, monkeypatch, named):
+    """The same whether documents are few enough to be named or not."""
+    monkeypatch.setattr(scope, "MOST_NAMED", named)
     given = directions(6)
     first, second = shelf.add_document(3), shelf.add_document(3)
     shelf.add_vectors(first + second, given)
