@@ -3,7 +3,7 @@
 import hashlib
 import re
 import secrets as random
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -17,6 +17,7 @@ from kb.access import Actor, Level
 from kb.models import ApiKey, Grant, KnowledgeBase, Membership, Organization, Role, Secret, User
 
 KEY_PREFIX = "lk_"
+LAST_USED_PRECISION = timedelta(minutes=5)
 
 
 def create_knowledge_base(actor: Actor, *, document: dict, comment: str = "", hidden: bool = False) -> KnowledgeBase:
@@ -186,6 +187,16 @@ def create_api_key(
         created_by=created_by,
     )
     return key, value
+
+
+def use_api_key(value: str) -> ApiKey | None:
+    """The key with this value, if it may be used; when it was last used is noted every few minutes."""
+    key = ApiKey.objects.select_related("organization", "created_by").filter(digest=key_digest(value)).first()
+    if key is None or not key.is_usable or key.organization.state != Organization.State.ACTIVE:
+        return None
+    if key.last_used_at is None or timezone.now() - key.last_used_at > LAST_USED_PRECISION:
+        ApiKey.objects.filter(id=key.id).update(last_used_at=timezone.now())
+    return key
 
 
 def revoke_api_key(key: ApiKey) -> None:

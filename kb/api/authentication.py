@@ -1,8 +1,5 @@
 """Who asks: a bearer key, or a signed-in person. Either way the request's `user` is an `access.Actor`."""
 
-from datetime import timedelta
-
-from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication, get_authorization_header
 from rest_framework.request import Request
@@ -10,9 +7,7 @@ from rest_framework.request import Request
 from config.errors import NotAuthenticated
 from kb import services
 from kb.access import Actor, actor_for_key, actor_for_user
-from kb.models import ApiKey, Organization
-
-LAST_USED_PRECISION = timedelta(minutes=5)
+from kb.models import ApiKey
 
 
 class BearerKey(BaseAuthentication):
@@ -24,12 +19,9 @@ class BearerKey(BaseAuthentication):
             return None
         if len(parts) != 2:
             raise NotAuthenticated("The Authorization header is not 'Bearer <key>'. Send the API key as it was shown.")
-        digest = services.key_digest(parts[1].decode("latin-1"))
-        key = ApiKey.objects.select_related("organization", "created_by").filter(digest=digest).first()
-        if key is None or not key.is_usable or key.organization.state != Organization.State.ACTIVE:
+        key = services.use_api_key(parts[1].decode("latin-1"))
+        if key is None:
             raise NotAuthenticated("This API key is unknown, expired or revoked. Ask an administrator for a new one.")
-        if key.last_used_at is None or timezone.now() - key.last_used_at > LAST_USED_PRECISION:
-            ApiKey.objects.filter(id=key.id).update(last_used_at=timezone.now())
         return actor_for_key(key), key
 
     def authenticate_header(self, request: Request) -> str:
