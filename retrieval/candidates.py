@@ -17,6 +17,9 @@ from retrieval.fusion import DEFAULT, EXACT, fuse
 from retrieval.hits import Scores
 from retrieval.query import Query, Target
 
+# A quoted word in a pasted page is no operator, and a name in it is not what the page is about.
+MOST_TERMS_WITH_OPERATORS = 24
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -55,6 +58,11 @@ class Findings:
 
     def clock(self, name: str, since: float) -> None:
         self.timings[name] = self.timings.get(name, 0.0) + (perf_counter() - since) * 1000
+
+
+def has_operators(words: WordQuery) -> bool:
+    """Whether what it names to the letter is what it asks for."""
+    return words.names_something and len(words.terms) <= MOST_TERMS_WITH_OPERATORS
 
 
 def shelve(query: Query, contents: dict[UUID, Contents]) -> list[Shelf]:
@@ -149,7 +157,7 @@ def _scored(mode: str, near: list[tuple[int, float]], said: list[tuple[int, floa
             Candidate(chunk, mode, share, Scores(keyword=share, keyword_raw=raw, keyword_rank=rank))
             for rank, (chunk, raw, share) in enumerate(said, 1)
         ]
-    fused = fuse(near, [(chunk, share, raw) for chunk, raw, share in said], weights=EXACT if words.names_something else DEFAULT)
+    fused = fuse(near, [(chunk, share, raw) for chunk, raw, share in said], weights=EXACT if has_operators(words) else DEFAULT)
     return [
         Candidate(
             hit.id,

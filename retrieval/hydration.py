@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from kb.models import Chunk, Source
 from kb.words.query import Wording, WordQuery
-from retrieval.candidates import Candidate
+from retrieval.candidates import Candidate, has_operators
 from retrieval.query import Query, Target
 
 # Rows read at once, at least: mostly one statement is enough.
@@ -30,12 +30,16 @@ class Found:
 
 @dataclass(slots=True)
 class Sieve:
-    """Why candidates went: for the reason of an empty answer, and for whoever wants an explanation."""
+    """Why candidates went: for the reason of an empty answer, and for whoever wants an explanation.
+
+    `set_aside` is near enough but does not hold the quoted phrase: better than nothing where meaning counts too.
+    """
 
     below_min_score: int = 0
     not_current: int = 0
     excluded: int = 0
     without_phrase: int = 0
+    set_aside: list[Found] = field(default_factory=list)
 
 
 def current_chunks(organization: UUID, knowledge_bases: Sequence[UUID]):
@@ -64,15 +68,26 @@ def take_hits(query: Query, candidates: Sequence[Candidate], words: WordQuery, s
             if row is None:
                 sieve.not_current += 1
                 continue
-            target = targets[row["knowledge_base_id"]]
-            if taken[target.id] < target.max_results and _passes(candidate, row, target, words, sieve):
-                taken[target.id] += 1
-                found.append(Found(candidate, row, target))
+            hit = Found(candidate, row, targets[row["knowledge_base_id"]])
+            if taken[hit.target.id] < hit.target.max_results and _passes(hit, words, sieve):
+                taken[hit.target.id] += 1
+                found.append(hit)
                 if len(found) == query.limit:
                     return found
         if all(taken[target.id] >= target.max_results for target in query.targets):
             break
     return found
+
+
+def take_set_aside(query: Query, sieve: Sieve) -> list[Found]:
+    """The nearest without the quoted phrase, within the same limits."""
+    taken: Counter[UUID] = Counter()
+    found: list[Found] = []
+    for hit in sieve.set_aside:
+        if taken[hit.target.id] < hit.target.max_results:
+            taken[hit.target.id] += 1
+            found.append(hit)
+    return found[: query.limit]
 
 
 def is_full(query: Query, found: Sequence[Found], filled: Iterable[UUID]) -> bool:
@@ -102,8 +117,9 @@ def _reaches(candidate: Candidate, target: Target) -> bool:
     return (scores.vector or 0.0) >= least.vector
 
 
-def _passes(candidate: Candidate, row: dict, target: Target, words: WordQuery, sieve: Sieve) -> bool:
-    reaches = _reaches(candidate, target)
+def _passes(hit: Found, words: WordQuery, sieve: Sieve) -> bool:
+    row, by_word_only = hit.row, hit.candidate.mode == "keyword"
+    reaches = _reaches(hit.candidate, hit.target)
     if not (words.phrases or words.excluded or (words.names_something and not reaches)):
         sieve.below_min_score += not reaches
         return reaches
@@ -111,18 +127,12 @@ def _passes(candidate: Candidate, row: dict, target: Target, words: WordQuery, s
     if wording.is_excluded(words):
         sieve.excluded += 1
         return False
-    if words.phrases and demands_phrases(words) and not all(wording.holds(phrase) for phrase in words.phrases):
+    if words.phrases and has_operators(words) and not all(wording.holds(phrase) for phrase in words.phrases):
         sieve.without_phrase += 1
+        if reaches and not by_word_only:
+            sieve.set_aside.append(hit)
         return False
-    if reaches or (candidate.mode == "hybrid" and wording.names_all(words)):
+    if reaches or (hit.candidate.mode == "hybrid" and wording.names_all(words)):
         return True
     sieve.below_min_score += 1
     return False
-
-
-# A quoted word in a pasted page is no operator.
-MOST_TERMS_WITH_OPERATORS = 24
-
-
-def demands_phrases(words: WordQuery) -> bool:
-    return len(words.terms) <= MOST_TERMS_WITH_OPERATORS

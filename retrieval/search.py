@@ -19,7 +19,7 @@ from retrieval import traces
 from retrieval.candidates import Findings, Shelf, find_candidates, shelve
 from retrieval.encoding import EncodingFailed, QueryVectors
 from retrieval.hits import Hit
-from retrieval.hydration import Found, Sieve, is_full, take_hits
+from retrieval.hydration import Found, Sieve, is_full, take_hits, take_set_aside
 from retrieval.languages import languages_of
 from retrieval.models import Reason
 from retrieval.passages import make_hits
@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 
 LEAST_DEPTH = 64
 MOST_DEPTH = 4096
+# With conditions on the text each candidate is read; whoever holds all the words of a phrase ranks high among them anyway.
+MOST_DEPTH_BY_TEXT = 1024
 DEEPER = 4
 
 
@@ -115,6 +117,9 @@ def _run(query: Query, outcome: Outcome, vectors: QueryVectors) -> None:
     # One transaction: a failed statement leaves nothing half open, also where a caller has one of its own.
     with transaction.atomic():
         found, findings, sieve = _look(query, shelves, words, vectors)
+        if not found and sieve.set_aside:
+            found = take_set_aside(query, sieve)
+            outcome.notes.append("No passage holds the quoted phrase; these are the nearest.")
         started = perf_counter()
         outcome.hits = make_hits(query, found)
         findings.clock("hydration", started)
@@ -138,7 +143,8 @@ def _encode(shelves: Sequence[Shelf], vectors: QueryVectors) -> None:
 def _look(query: Query, shelves: Sequence[Shelf], words: WordQuery, vectors: QueryVectors) -> tuple[list[Found], Findings, Sieve]:
     """Candidates, and deeper again while fewer hits came than fit and more could exist."""
     filled = [target.id for shelf in shelves for target in shelf.targets]
-    depth = min(max(LEAST_DEPTH, DEEPER * query.limit), MOST_DEPTH)
+    most = MOST_DEPTH_BY_TEXT if words.names_something or words.excluded else MOST_DEPTH
+    depth = min(max(LEAST_DEPTH, DEEPER * query.limit), most)
     timings: dict[str, float] = {}
     while True:
         findings = find_candidates(query, shelves, words, vectors, depth=depth)
@@ -149,9 +155,9 @@ def _look(query: Query, shelves: Sequence[Shelf], words: WordQuery, vectors: Que
         for name, spent in findings.timings.items():
             timings[name] = timings.get(name, 0.0) + spent
         findings.timings = timings
-        if findings.exhausted or depth >= MOST_DEPTH or is_full(query, found, filled):
+        if findings.exhausted or depth >= most or is_full(query, found, filled):
             return found, findings, sieve
-        depth = min(depth * DEEPER, MOST_DEPTH)
+        depth = min(depth * DEEPER, most)
 
 
 def _reason(query: Query, shelves: Sequence[Shelf], sieve: Sieve) -> Reason:

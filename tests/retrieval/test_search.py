@@ -106,6 +106,12 @@ def test_exclusions_and_phrases_are_compared_with_the_text(actor, library) -> No
     assert texts(ask(actor, 'boiler -"caretaker sleeps"')) == [BOILER]
     assert texts(ask(actor, '"sleeps on the boiler"')) == [CAT]
     assert ask(actor, '"boiler the on"', mode="keyword").reason == "no_hits"
+    # Where meaning counts too, the nearest are better than nothing, and it is said.
+    nearest = ask(actor, '"boiler the on"')
+    assert len(nearest.hits) == 2
+    assert "quoted phrase" in nearest.notes[0]
+    pasted = f'{CAT} {BOILER} {ROOF} ' + " ".join(f"other{n}" for n in range(20)) + ' with one "quoted phrase" on a pump'
+    assert len(ask(actor, pasted, mode="keyword").hits) == 2
 
 
 def test_hybrid_keeps_what_is_near_or_holds_the_identifier(actor, library) -> None:
