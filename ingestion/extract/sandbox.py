@@ -10,7 +10,8 @@ from config.errors import ExtractionError
 from ingestion.extract.base import Limits
 from ingestion.extract.process import Child
 
-FILES_PER_CHILD = 200
+# A start costs a second (the language model is unpacked); growing memory is watched at each file anyway.
+FILES_PER_CHILD = 1000
 RETIRED_ABOVE_MB = 300
 
 

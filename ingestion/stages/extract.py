@@ -20,7 +20,7 @@ from kb.models import Blob, Document
 log = logging.getLogger(__name__)
 Stage, Verdict = RunItem.Stage, RunItem.Verdict
 RETRY_SECONDS = 10.0
-BATCH = 16  # items taken together: small files cost less together than each alone
+BATCH = 32  # items taken together: small files cost less together than each alone
 BATCH_SECONDS = 2.0  # what is not read by then goes back to whoever is free
 
 # A text that was wanted before, and failed, is wanted anew; a paid one is only marked as used.

@@ -21,7 +21,7 @@ from kb.stores import vectors, words
 
 log = logging.getLogger(__name__)
 Stage, Verdict = RunItem.Stage, RunItem.Verdict
-BATCH = 16
+BATCH = 32
 MAX_PASSAGES = 400  # of documents published together; a larger document is published alone
 NAMESAKE = "\n"  # stands between the name and the number of a text that was added and replaces nothing
 
