@@ -14,6 +14,9 @@ from config.errors import InvalidInput
 from config.paging import CursorPages, take_page
 
 
+ROW_ID = "01a22ee7-726c-77f1-8bf2-8e02086d4a4a"
+
+
 class Row(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
     created_at = models.DateTimeField()
@@ -90,13 +93,13 @@ def coded(*values):
         "a" * 5000,
         coded(),
         coded("-created_at,-id"),
-        coded("created_at,id", "2026-01-01T00:00:00+00:00", str(uuid.uuid4())),
-        coded("-created_at,-id", "2026-01-01T00:00:00", str(uuid.uuid4())),
+        coded("created_at,id", "2026-01-01T00:00:00+00:00", ROW_ID),
+        coded("-created_at,-id", "2026-01-01T00:00:00", ROW_ID),
         coded("-created_at,-id", "2026-01-01T00:00:00+00:00", "no uuid"),
-        coded("-created_at,-id", "soon", str(uuid.uuid4())),
-        coded("-created_at,-id", 3, str(uuid.uuid4())),
+        coded("-created_at,-id", "soon", ROW_ID),
+        coded("-created_at,-id", 3, ROW_ID),
         coded("-created_at,-id", ["2026"], True),
-        coded("-created_at,-id", "2026-01-01T00:00:00+00:00\0", str(uuid.uuid4())),
+        coded("-created_at,-id", "2026-01-01T00:00:00+00:00\0", ROW_ID),
     ],
 )
 def test_a_cursor_that_was_not_given_out_is_refused(rows, cursor):
