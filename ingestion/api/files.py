@@ -5,6 +5,8 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.core.exceptions import TooManyFilesSent
+from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpResponse
 from django.utils.http import content_disposition_header
 from drf_spectacular.types import OpenApiTypes
@@ -121,7 +123,7 @@ class FilesView(APIView):
     def post(self, request: Request, kb_id: str, source_id: str) -> Response:
         """Parts named `files`. A file of a name that is there replaces it, and answers with its new content after the next run."""
         source = _upload_source(request, kb_id, source_id, Level.EDIT)
-        sent = request.FILES.getlist("files")
+        sent = _sent_files(request)
         if not sent:
             raise InvalidInput("There is no file in the request. Send multipart/form-data with one part named `files` for each file.")
         result = files.store_files(source, sent, user=request.user.user)
@@ -172,6 +174,14 @@ def _file(request: Request, kb_id: str, source_id: str, file_id: str, level: Lev
     knowledge_base = access.get_knowledge_base(request.user, kb_id, level)
     source = access.get_source(request.user, knowledge_base, source_id)
     return access.get_row(request.user, Document, file_id, level, source=source, file__isnull=False)
+
+
+def _sent_files(request: Request) -> list[UploadedFile]:
+    try:
+        return request.FILES.getlist("files")
+    except TooManyFilesSent:
+        most = settings.DATA_UPLOAD_MAX_NUMBER_FILES
+        raise InvalidInput(f"There are more than {most} files in the request. Send them in several requests.") from None
 
 
 def _refuse_large(request: Request) -> None:

@@ -137,6 +137,12 @@ def test_a_request_without_files_says_what_to_send(editor, source_url):
     assert no_boundary.status_code == 400
 
 
+def test_too_many_files_in_one_request_says_so(upload):
+    answer = upload(*[(f"{number}.md", NOTE) for number in range(101)])
+    assert answer.status_code == 400
+    assert "more than 100 files" in answer.json()["detail"]
+
+
 def test_a_request_too_large_is_refused_by_its_length(editor, anonymous, source_url):
     answer = editor.generic(
         "POST", f"{source_url}/files", b"x", content_type="multipart/form-data; boundary=x", CONTENT_LENGTH=str(61 * 1024 * 1024)
@@ -268,3 +274,19 @@ def test_the_same_file_from_two_clients_at_once_is_one_file(editor, source_url, 
     assert [answer.status_code for answer in answers] == [200, 200]
     assert len({answer.json()["stored"][0]["file_id"] for answer in answers}) == 1
     assert len(editor.get(f"{source_url}/files").json()["items"]) == 1
+
+
+def test_a_signed_in_person_needs_the_token_of_the_form(alice, source_url):
+    from rest_framework.test import APIClient
+
+    client = APIClient(enforce_csrf_checks=True)
+    client.force_login(alice)
+    refused = client.post(f"{source_url}/files", {"files": SimpleUploadedFile("a.md", NOTE)}, format="multipart")
+    assert refused.status_code == 403
+    client.cookies["csrftoken"] = "a" * 32
+    taken = client.post(
+        f"{source_url}/files", {"files": SimpleUploadedFile("a.md", NOTE)}, format="multipart", HTTP_X_CSRFTOKEN="a" * 32
+    )
+    assert taken.status_code == 200
+    large = client.generic("POST", f"{source_url}/files", b"x", content_type="multipart/form-data; boundary=x", CONTENT_LENGTH=str(2**26))
+    assert large.status_code == 413
