@@ -37,7 +37,8 @@ class TextExtractor:
 
 def read_text(data: Path, *, limits: Limits) -> Decoded:
     """Reads no more of the file than could be kept: a 30 MB log costs what its first part costs."""
-    window = limits.wanted_chars * MAX_BYTES_PER_CHAR + 4_096
+    # Room for what is asked for is made before the first byte is read, so no more is asked for than there is.
+    window = min(limits.wanted_chars * MAX_BYTES_PER_CHAR + 4_096, data.stat().st_size)
     with data.open("rb") as file:
         raw = file.read(window)
         cut = bool(file.read(1))

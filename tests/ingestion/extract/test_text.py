@@ -115,3 +115,9 @@ def test_probe_reads_the_beginning_only(tmp_path):
 )
 def test_language(read, text, language):
     assert read(text).language == language
+
+
+@pytest.mark.parametrize("limit", [2_000_000_000, 2**53])
+def test_a_limit_beyond_all_memory_costs_no_memory(read, limit):
+    extracted = read("Short.", max_chars=limit)
+    assert (extracted.markdown, extracted.truncated) == ("Short.", False)
