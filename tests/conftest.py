@@ -5,16 +5,21 @@ from collections.abc import Iterator
 import pytest
 from django.db import connections
 
+SPACE = 1_000_000
+blocker_key = pytest.StashKey()
+
+
 @pytest.fixture(scope="session")
 def database_name(worker_id: str) -> str:
     return f"lectern_tests_{worker_id}"
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_blocker, database_name: str) -> Iterator[None]:
+def django_db_setup(request: pytest.FixtureRequest, django_db_blocker, database_name: str) -> Iterator[None]:
     """A fresh database per worker, made by the owner and used as the application's role, as in production."""
     from django.core.management import call_command
 
+    request.config.stash[blocker_key] = django_db_blocker
     with django_db_blocker.unblock():
         _recreate(database_name)
         for alias in ("default", "owner"):
@@ -23,7 +28,7 @@ def django_db_setup(django_db_blocker, database_name: str) -> Iterator[None]:
         call_command("migrate", database="owner", verbosity=0)
         with connections["owner"].cursor() as cursor:  # the flush between tests runs as the application's role
             cursor.execute("GRANT TRUNCATE ON ALL TABLES IN SCHEMA public TO lectern_app")
-        make_model("hashing", provider="hashing", dimension=256, is_default=True)
+        install_model()
         yield
         for alias in ("default", "owner"):
             connections[alias].close()
@@ -113,11 +118,43 @@ def actor(alice):
 
 @pytest.fixture
 def hashing_model(db):
-    """The installation's default model in tests: deterministic, without weights. Made once; only a transactional test takes it away."""
+    """The installation's default model in tests: deterministic, without weights. It is there before each test."""
     from kb.models import EmbeddingModel
 
-    known = EmbeddingModel.objects.filter(name="hashing").first()
-    return known or make_model("hashing", provider="hashing", dimension=256, is_default=True)
+    return EmbeddingModel.objects.get(name="hashing")
+
+
+def install_model() -> None:
+    """The model and its space, always under one number, so that the partition is made once."""
+    from django.utils import timezone
+
+    from kb.models import EmbeddingModel, EmbeddingSpace
+    from kb.stores.provision import provision_space
+
+    model, made = EmbeddingModel.objects.get_or_create(
+        name="hashing",
+        organization=None,
+        defaults={"provider": "hashing", "model": "hashing", "dimension": 256, "max_input_tokens": 256, "is_default": True},
+    )
+    if made:
+        space = EmbeddingSpace.objects.create(
+            id=SPACE, embedding_model=model, dimension=256, fingerprint="hashing", provisioned_at=timezone.now()
+        )
+        provision_space(space)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """A transactional test ends with empty tables; the next test finds the model again."""
+    result = yield
+    marker = item.get_closest_marker("django_db")
+    if (marker and marker.kwargs.get("transaction")) or "transactional_db" in getattr(item, "fixturenames", ()):
+        blocker = item.session.config.stash[blocker_key]
+        with blocker.unblock():
+            install_model()
+            connections["default"].close()
+            connections["owner"].close()
+    return result
 
 
 def make_model(name: str, *, provider: str, dimension: int, is_default: bool = False, **values):

@@ -13,6 +13,7 @@ from tests.installation import manage, with_database
 DATABASE = "lectern_journeys"
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "journeys" in item.path.parts:

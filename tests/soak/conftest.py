@@ -17,6 +17,7 @@ DATABASE = "lectern_soak"
 SEED = 20
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "soak" in item.path.parent.name:
