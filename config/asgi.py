@@ -4,9 +4,12 @@ import os
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
+from django.conf import settings
 from django.core.asgi import get_asgi_application
 
-django_application = get_asgi_application()
+from config.limits import BodyLimit
+
+django_application = BodyLimit(get_asgi_application(), max_bytes=settings.MAX_UPLOAD_BYTES)
 
 # path prefix -> ASGI application; Django answers for everything else.
 APPLICATIONS: dict = {}

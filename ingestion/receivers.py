@@ -1,6 +1,7 @@
 """What the ingestion hears: a version was published, a worker came or went."""
 
 from functools import partial
+from threading import Thread
 
 from celery.signals import worker_ready, worker_shutdown
 from django.db import transaction
@@ -9,6 +10,7 @@ from django.dispatch import receiver
 from config import queues
 from config.errors import Unavailable
 from ingestion import claims
+from ingestion.children import sandbox
 from ingestion.fleet import Heart
 from ingestion.models import IngestionRun
 from kb.signals import version_published
@@ -37,6 +39,8 @@ def start_heart(sender, **kwargs) -> None:
     heart = Heart(sender.hostname, sorted(queue.name for queue in sender.task_consumer.queues), sender.controller.concurrency or 1)
     heart.start()
     _hearts.append(heart)
+    if queues.EXTRACT in heart.queues:
+        Thread(target=sandbox().warm, name="warm-children", daemon=True).start()
 
 
 @worker_shutdown.connect

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Any
 
-SAMPLE_CHARS = 4_000
+SAMPLE_CHARS = 2_000
 MIN_LETTERS = 24
 MIN_CONFIDENCE = 0.5
 

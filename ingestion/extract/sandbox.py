@@ -11,7 +11,7 @@ from ingestion.extract.base import Limits
 from ingestion.extract.process import Child
 
 # A start costs a second (the language model is unpacked); growing memory is watched at each file anyway.
-FILES_PER_CHILD = 1000
+FILES_PER_CHILD = 2000
 RETIRED_ABOVE_MB = 300
 
 
@@ -29,6 +29,7 @@ class Sandbox:
     def __init__(self, *, size: int = 1, readable: Sequence[Path] = ()) -> None:
         if size < 1:
             raise ValueError("A sandbox has at least one child.")
+        self._size = size
         self._readable = tuple(readable)
         self._free = threading.BoundedSemaphore(size)
         self._lock = threading.Lock()
@@ -38,6 +39,16 @@ class Sandbox:
         # Linux kills a child when the *thread* that started it ends, so one thread of ours starts them all.
         self._starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="extract-starter")
         self.peak_rss_mb = 0.0
+
+    def warm(self) -> None:
+        """Start every child now, so that the first files need not wait for them."""
+        started = []
+        for _ in range(self._size):
+            self._free.acquire()
+            started.append(self._start())
+        for child in started:
+            self._put_back(child)
+            self._free.release()
 
     def run(self, request: dict[str, Any]) -> dict[str, Any]:
         limits = Limits(**request.get("limits") or {})

@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('kb', '0003_immutable_versions'),
+        ('kb', '0004_blobs_are_touched'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

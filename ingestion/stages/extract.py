@@ -43,7 +43,7 @@ def work(run: IngestionRun, part: Slice) -> None:
         if _segments(run) >= plan.settings.max_segments_per_run:
             _stop_at_segment_limit(run)
             return
-        items = take(run, Stage.FETCHED, limit=BATCH)
+        items = take(run, Stage.FETCHED, limit=BATCH, related=("blob", "markdown", "document"))
         if not items:
             return
         extract_items(run, items, plan)

@@ -39,8 +39,8 @@ class Outcome:
     error: str = ""
 
 
-def take(run: IngestionRun, stage: str, *, limit: int) -> list[RunItem]:
-    """Lease the next free items of a stage, in the order they were found.
+def take(run: IngestionRun, stage: str, *, limit: int, related: Sequence[str]) -> list[RunItem]:
+    """Lease the next free items of a stage, in the order they were found, with their `related` rows.
 
     An item that was taken three times without a commit killed its worker each time: it is failed here, and its bytes
     are remembered so that the next run does not try them again. An item that had company when its worker died is taken
@@ -51,7 +51,7 @@ def take(run: IngestionRun, stage: str, *, limit: int) -> list[RunItem]:
         lease = timedelta(seconds=settings.ENV.lease_seconds)
         cursor.execute(_TAKE, {"token": token, "lease": lease, "run": run.id, "stage": stage, "limit": limit})
         taken = [row[0] for row in cursor.fetchall()]
-    items = list(RunItem.objects.filter(id__in=taken).select_related("blob", "markdown", "document").order_by("id"))
+    items = list(RunItem.objects.filter(id__in=taken).select_related(*related).order_by("id"))
     suspects = [item for item in items if item.attempts > 1]
     if suspects and len(items) > 1:
         give_back([item for item in items if item is not suspects[0]])

@@ -2,10 +2,12 @@
 
 import logging
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from django.conf import settings
+from django.db import DatabaseError
 
 from config.registry import Registry
 from ingestion import claims, wakes
@@ -57,9 +59,19 @@ def work(stage: str, run_id: UUID, token: str) -> None:
         Registry("stage", settings.STAGES).load(stage)(run, part)
     except claims.ClaimLost:
         log.info("Run %s no longer holds its source; the slice of %s ends.", run.id, stage)
+    except Exception as error:
+        _tell(run, stage, error)
+        raise
     finally:
         wakes.release(stage, token)
     follow_up(run)
+
+
+def _tell(run: IngestionRun, stage: str, error: Exception) -> None:
+    """An error of ours stands on the run at once; the sweep goes on trying, and a run that cannot go on is abandoned in time."""
+    message = f"The stage {stage} stopped with {type(error).__name__}: {error}"[:2000]
+    with suppress(DatabaseError):
+        IngestionRun.objects.filter(id=run.id, finished_at=None).update(error=message)
 
 
 def follow_up(run: IngestionRun, shares: dict[str, int] | None = None) -> None:

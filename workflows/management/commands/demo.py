@@ -2,6 +2,7 @@ import os
 import secrets
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import httpx
@@ -28,6 +29,8 @@ class Command(BaseCommand):
     def add_arguments(self, parser) -> None:
         parser.add_argument("--source", default=os.environ.get("SOURCE") or None, help="a file or folder (default: this project's README and docs/)")
         parser.add_argument("--question", action="append", help="ask this instead; may be given several times")
+
+    _told = 0.0  # when progress was last written to something that is no terminal
 
     def handle(self, *args, source: str | None, question: list[str] | None, **options) -> None:
         self._refuse_hashing()
@@ -74,9 +77,9 @@ class Command(BaseCommand):
 
     def _upload(self, client: httpx.Client, knowledge_base: str, source: str, paths: list[Path]) -> None:
         stored = 0
-        for position, path in enumerate(paths, start=1):
+        for position, (name, path) in enumerate(_named(paths).items(), start=1):
             with path.open("rb") as file:
-                response = client.post(f"/knowledge-bases/{knowledge_base}/sources/{source}/files", files={"files": (path.name, file)})
+                response = client.post(f"/knowledge-bases/{knowledge_base}/sources/{source}/files", files={"files": (name, file)})
             answer = response.json()
             if response.status_code not in (200, 400) or "stored" not in answer:
                 raise CommandError(f"{path}: {answer.get('detail') or answer}")
@@ -118,7 +121,7 @@ class Command(BaseCommand):
             scores = ", ".join(f"{name} {value:.3f}" for name, value in hit["scores"].items() if isinstance(value, float))
             self.stdout.write(self.style.SUCCESS(f"[{number}] {document['title']} — {where}{page}, characters {hit['span']['start']}–{hit['span']['end']}"))
             self.stdout.write(f"    score {hit['score']:.3f} ({scores}) · citation {hit['citation']}")
-            self.stdout.write("    " + _shortened(hit["text"]))
+            self.stdout.write("    " + _shortened(hit["text"][max(0, hit["match"]["start"] - hit["span"]["start"]) :]))
         if not answer["hits"]:
             self.stdout.write(f"    nothing found: {answer['reason']} (trace {answer['trace_id']})")
         return bool(answer["hits"]) and all(hit["citation"] for hit in answer["hits"])
@@ -137,9 +140,9 @@ class Command(BaseCommand):
         if sys.stdout.isatty():
             self.stdout.write(f"\r\033[K{text}", ending="")
             self.stdout.flush()
-        elif text != getattr(self, "_last", None):
+        elif time.monotonic() - self._told > 5:
             self.stdout.write(text)
-        self._last = text
+            self._told = time.monotonic()
 
 
 def _files(source: Path | None) -> list[Path]:
@@ -154,6 +157,13 @@ def _files(source: Path | None) -> list[Path]:
     if not found:
         raise CommandError(f"The folder {source} holds no files.")
     return found
+
+
+def _named(paths: list[Path]) -> dict[str, Path]:
+    """A file is known by its name; those that share one are told apart by the folders above them."""
+    counts = Counter(path.name.lower() for path in paths)
+    top = Path(os.path.commonpath(paths)) if len(paths) > 1 else None
+    return {path.name if counts[path.name.lower()] == 1 or top is None else " - ".join(path.relative_to(top).parts): path for path in paths}
 
 
 def _shortened(text: str, length: int = 300) -> str:
