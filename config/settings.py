@@ -43,7 +43,7 @@ DATABASE_ROUTERS = ["config.routers.OneSchema"]
 
 SECRET_KEY = ENV.secret_key or secret_key(home())
 if not SECRET_KEY:
-    raise ImproperlyConfigured("LECTERN_SECRET_KEY is not set. Set it to a long random string and keep it: stored secrets are encrypted with it.")
+    raise ImproperlyConfigured("LECTERN_SECRET_KEY is not set. Set it to a long random string and keep it: it encrypts what is stored.")
 DEBUG = ENV.debug
 ALLOWED_HOSTS = list(ENV.allowed_hosts)
 CSRF_TRUSTED_ORIGINS = list(ENV.csrf_trusted_origins)

@@ -59,7 +59,9 @@ def clear_source(source: Source) -> None:
 
 def _delete_documents(source: Source) -> int:
     with transaction.atomic():
-        rows = list(Document.objects.select_for_update(no_key=True).filter(source=source).order_by("id").values_list("id", "file_id")[:BATCH])
+        rows = list(
+            Document.objects.select_for_update(no_key=True).filter(source=source).order_by("id").values_list("id", "file_id")[:BATCH]
+        )
         ids = [identifier for identifier, _ in rows]
         with connection.cursor() as cursor:
             cursor.execute("DELETE FROM kb_chunk WHERE document_id = ANY(%s)", [ids])
@@ -111,5 +113,3 @@ def collect_verdicts() -> None:
             " WHERE run.position > %s AND (item.verdict <> 'failed' OR run.finished_at < %s) LIMIT 5000)",
             [WHOLE_RUNS_KEPT, timezone.now() - FAILURES_KEPT],
         )
-
-

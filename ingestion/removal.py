@@ -11,9 +11,11 @@ from kb.models import Document
 
 
 def remove_documents(run: IngestionRun, ids: Sequence[UUID]) -> None:
-    """Take documents out of what answers: chunks first (vectors and words go with them), then the row says so, in one transaction."""
+    """Take documents out of what answers: chunks first (vectors and words with them), then the row says so, in one transaction."""
     with claims.writing(run):
-        rows = Document.objects.select_for_update(no_key=True).filter(id__in=ids, source_id=run.source_id, tombstoned_at=None).order_by("id")
+        rows = (
+            Document.objects.select_for_update(no_key=True).filter(id__in=ids, source_id=run.source_id, tombstoned_at=None).order_by("id")
+        )
         items = []
         for document in rows:
             document.chunks.all().delete()
@@ -33,6 +35,4 @@ def remove_documents(run: IngestionRun, ids: Sequence[UUID]) -> None:
                     reason="missed",
                 )
             )
-        RunItem.objects.bulk_create(
-            items, update_conflicts=True, unique_fields=["run", "key_hash"], update_fields=["verdict", "reason"]
-        )
+        RunItem.objects.bulk_create(items, update_conflicts=True, unique_fields=["run", "key_hash"], update_fields=["verdict", "reason"])

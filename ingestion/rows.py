@@ -25,10 +25,7 @@ def update_rows(model: type[Model], changes: Sequence[tuple[Any, Mapping[str, An
     with connection.cursor() as cursor:
         cursor.executemany(
             statement,
-            [
-                [*(field.get_db_prep_save(_plain(values[field.name]), connection) for field in fields), key]
-                for key, values in changes
-            ],
+            [[*(field.get_db_prep_save(_plain(values[field.name]), connection) for field in fields), key] for key, values in changes],
         )
 
 

@@ -22,7 +22,6 @@ from django.db.models import Model, Q, QuerySet
 from config.errors import Forbidden, InvalidInput, NotFound
 from kb.models import ApiKey, EmbeddingModel, Grant, KnowledgeBase, Membership, Organization, Role, Source, User
 
-
 T = TypeVar("T", bound=Model)
 
 

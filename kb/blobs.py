@@ -71,9 +71,7 @@ def _store(organization_id: UUID, sha256: bytes, size: int, content: File) -> Bl
         key = default_storage.save(f"{organization_id}/{sha256.hex()}/{uuid4().hex}", content)
     except OSError as error:
         raise Unavailable(f"The file could not be stored ({error.strerror or error}). Nothing was kept; try again.") from error
-    blob, made = Blob.objects.get_or_create(
-        organization_id=organization_id, sha256=sha256, defaults={"size": size, "storage_key": key}
-    )
+    blob, made = Blob.objects.get_or_create(organization_id=organization_id, sha256=sha256, defaults={"size": size, "storage_key": key})
     if not made:  # somebody stored the same content meanwhile
         default_storage.delete(key)
     return blob
@@ -114,10 +112,11 @@ def local_path(blob: Blob) -> Iterator[Path]:
 
 def collect(limit: int = 500) -> int:
     """Remove blobs that nothing names and nobody touched for 24 hours; returns how many."""
-    unused = " AND ".join(f"NOT EXISTS (SELECT 1 FROM {table} WHERE {column} = blob.id)" for table, column in _REFERENCES)
+    unused = " AND ".join(f"NOT EXISTS (SELECT 1 FROM {table} WHERE {column} = blob.id)" for table, column in _REFERENCES)  # noqa: S608
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT id, storage_key FROM kb_blob blob WHERE touched_at < %s AND {unused} ORDER BY touched_at LIMIT %s FOR UPDATE SKIP LOCKED",  # noqa: S608
+            f"SELECT id, storage_key FROM kb_blob blob WHERE touched_at < %s AND {unused}"  # noqa: S608
+            " ORDER BY touched_at LIMIT %s FOR UPDATE SKIP LOCKED",
             [timezone.now() - COLLECT_AFTER, limit],
         )
         rows = cursor.fetchall()

@@ -44,7 +44,8 @@ def provider_of(model: EmbeddingModel, *, organization_id: UUID, threads: int | 
 def ensure_space(model: EmbeddingModel) -> EmbeddingSpace:
     """The model's space, made with the model; it is provisioned (its partition attached) by the default queue."""
     space, _ = EmbeddingSpace.objects.get_or_create(
-        embedding_model=model, defaults={"dimension": model.dimension, "fingerprint": model_fingerprint(model), "created_at": timezone.now()}
+        embedding_model=model,
+        defaults={"dimension": model.dimension, "fingerprint": model_fingerprint(model), "created_at": timezone.now()},
     )
     return space
 

@@ -38,7 +38,9 @@ class Client:
         paths = list(paths)
         stored = 0
         for start in range(0, len(paths), batch):
-            stored += len(self.upload(knowledge_base, source, {path.name: path.read_bytes() for path in paths[start : start + batch]})["stored"])
+            stored += len(
+                self.upload(knowledge_base, source, {path.name: path.read_bytes() for path in paths[start : start + batch]})["stored"]
+            )
         return stored
 
     def start(self, knowledge_base: str, source: str) -> str:

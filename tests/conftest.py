@@ -163,7 +163,13 @@ def make_model(name: str, *, provider: str, dimension: int, is_default: bool = F
     from kb.stores.provision import provision_space
 
     model = EmbeddingModel.objects.create(
-        name=name, provider=provider, model=values.pop("model", name), dimension=dimension, max_input_tokens=256, is_default=is_default, **values
+        name=name,
+        provider=provider,
+        model=values.pop("model", name),
+        dimension=dimension,
+        max_input_tokens=256,
+        is_default=is_default,
+        **values,
     )
     provision_space(ensure_space(model))
     return model

@@ -20,7 +20,15 @@ MAY_IMPORT = {
     "workflows": set(APPS),
 }
 # Pure packages: no models, no settings, no Celery.
-PURE = ("ingestion/extract", "ingestion/chunk", "ingestion/reconcile.py", "kb/words", "kb/schemas", "retrieval/fusion.py", "retrieval/context.py")
+PURE = (
+    "ingestion/extract",
+    "ingestion/chunk",
+    "ingestion/reconcile.py",
+    "kb/words",
+    "kb/schemas",
+    "retrieval/fusion.py",
+    "retrieval/context.py",
+)
 MAX_LINES = 300
 
 
@@ -78,7 +86,9 @@ def test_views_ask_access_for_rows():
 
 
 def test_no_file_holds_two_ideas():
-    long = {str(path.relative_to(ROOT)): lines for path in sources(*APPS, "tests") if (lines := len(path.read_text().splitlines())) > MAX_LINES}
+    long = {
+        str(path.relative_to(ROOT)): lines for path in sources(*APPS, "tests") if (lines := len(path.read_text().splitlines())) > MAX_LINES
+    }
     assert long == {}
 
 

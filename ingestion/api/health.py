@@ -51,8 +51,8 @@ def _queues() -> dict[str, str]:
     """A queue is ready when a worker consumes it, and no proof sent through it is overdue."""
     orphaned = fleet.queues_without_worker()
     late = fleet.queues_without_proof(PROOF_AGE, now=timezone.now())
-    states = {queue: "ok" for queue in fleet.known_queues()}
-    states |= {queue: "Messages go in and do not come out. Look at the workers of this queue." for queue in late}
+    states = dict.fromkeys(fleet.known_queues(), "ok")
+    states |= dict.fromkeys(late, "Messages go in and do not come out. Look at the workers of this queue.")
     states |= {queue: f"No worker consumes it. Start one: python -m config.roles worker --queues {queue}" for queue in orphaned}
     return {f"queue:{queue}": state for queue, state in states.items()}
 

@@ -27,7 +27,7 @@ class EmbeddedText(models.Model):
     organization = models.ForeignKey("kb.Organization", on_delete=models.CASCADE, related_name="+", db_index=False)
     space = models.ForeignKey(EmbeddingSpace, on_delete=models.CASCADE, related_name="+", db_index=False)
     text_hash = models.BinaryField(max_length=32, help_text="SHA-256 of the text as sent, with prefix, role and parameters.")
-    text = models.TextField(null=True)
+    text = models.TextField(null=True)  # noqa: DJ001 - dropped when the vector is paid
     tokens = models.PositiveIntegerField(default=0)
     vector = models.BinaryField(null=True, help_text="Half precision, little-endian, of length 1. Null until it is paid.")
     not_before = models.DateTimeField(null=True)
@@ -45,6 +45,9 @@ class EmbeddedText(models.Model):
             models.Index(fields=["used_at"], name="embedded_text_collect"),
         ]
 
+    def __str__(self) -> str:
+        return bytes(self.text_hash).hex()[:16]
+
 
 class ProviderCall(models.Model):
     """One request to an embedding provider, written before it is sent, so that what a kill repeats can be counted."""
@@ -60,6 +63,9 @@ class ProviderCall(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["organization", "space", "sent_at"], name="provider_call_account")]
+
+    def __str__(self) -> str:
+        return f"{self.texts} texts at {self.sent_at:%Y-%m-%d %H:%M:%S}"
 
 
 class WorkerHeartbeat(models.Model):
@@ -77,6 +83,9 @@ class WorkerHeartbeat(models.Model):
     class Meta:
         constraints = [models.CheckConstraint(condition=Q(concurrency__gte=1), name="worker_heartbeat_concurrency")]
 
+    def __str__(self) -> str:
+        return self.name
+
 
 class QueueBeat(models.Model):
     """The end-to-end proof of a queue: beat sent a message, a worker of the queue wrote this row."""
@@ -85,3 +94,6 @@ class QueueBeat(models.Model):
     first_sent_at = models.DateTimeField(auto_now_add=True)
     sent_at = models.DateTimeField()
     received_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return self.queue

@@ -182,3 +182,6 @@ class ScheduleFire(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["source", "due_at"], name="schedule_fire_once")]
+
+    def __str__(self) -> str:
+        return f"{self.source} due {self.due_at:%Y-%m-%d %H:%M}"

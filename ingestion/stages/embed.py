@@ -18,8 +18,8 @@ from ingestion.stages.items import Outcome, close
 from ingestion.stages.slices import Slice
 from kb.embedding import provider_of
 from kb.providers import ModelSpec, Role, embed
-from kb.providers.batches import make_batches
 from kb.providers.base import EmbeddingProvider
+from kb.providers.batches import make_batches
 
 log = logging.getLogger(__name__)
 Stage, Verdict = RunItem.Stage, RunItem.Verdict
@@ -53,7 +53,8 @@ _PROMOTE = f"""
                         WHERE text.vector IS NULL)
 """  # noqa: S608
 _DOOMED = f"""
-    SELECT DISTINCT ON (item.id) item.id, text.error FROM ingestion_runitem item, unnest(item.text_hashes) AS wanted (hash), ingestion_embeddedtext text
+    SELECT DISTINCT ON (item.id) item.id, text.error
+      FROM ingestion_runitem item, unnest(item.text_hashes) AS wanted (hash), ingestion_embeddedtext text
      WHERE item.id IN ({_WINDOW}) AND text.organization_id = %(organization)s AND text.space_id = %(space)s
        AND text.text_hash = wanted.hash AND text.error <> ''
 """  # noqa: S608
@@ -77,7 +78,9 @@ class Wanted:
 def work(run: IngestionRun, part: Slice) -> None:
     """Embed what the run's items wait for until the slice ends."""
     try:
-        spec, provider = provider_of(run.space.embedding_model, organization_id=run.organization_id, threads=settings.ENV.embed_threads or None)
+        spec, provider = provider_of(
+            run.space.embedding_model, organization_id=run.organization_id, threads=settings.ENV.embed_threads or None
+        )
     except LecternError as error:
         _refuse_all(run, error)
         return
@@ -120,7 +123,9 @@ def _scope(run: IngestionRun, after: int) -> dict[str, object]:
 
 def _next_window(run: IngestionRun, after: int) -> int | None:
     """The last item of this window if there are items behind it, so that busy texts at the front do not stop the rest."""
-    ids = list(RunItem.objects.filter(run=run, stage=Stage.EXTRACTED, id__gt=after).order_by("id").values_list("id", flat=True)[: WINDOW + 1])
+    ids = list(
+        RunItem.objects.filter(run=run, stage=Stage.EXTRACTED, id__gt=after).order_by("id").values_list("id", flat=True)[: WINDOW + 1]
+    )
     return ids[WINDOW - 1] if len(ids) > WINDOW else None
 
 

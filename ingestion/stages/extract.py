@@ -157,7 +157,7 @@ def _insert_wanted(run: IngestionRun, wanted: Mapping[bytes, tuple[str, int]]) -
 
 
 def _fail(run: IngestionRun, item: RunItem, error: ExtractionError) -> None:
-    """The document's failure. When its content is at fault, the version that it replaced retires: that text is no longer what stands there."""
+    """The document's failure. When its content is at fault, the version that it replaced retires: its text is not what stands there."""
     with claims.writing(run):
         if not own(run, [item]):
             return

@@ -10,8 +10,8 @@ from django.utils import timezone
 from ingestion import claims
 from ingestion.models import IngestionRun, RunItem
 from ingestion.plan import plan_for
-from ingestion.removal import remove_documents
 from ingestion.reconcile import Action, Coverage, Known, Reconciliation, Seen, Settings, reconcile
+from ingestion.removal import remove_documents
 from ingestion.services.runs import replace_plans, start_run
 from ingestion.stages.items import has_open
 from ingestion.stages.slices import Slice
@@ -73,11 +73,14 @@ def _reconcile(run: IngestionRun) -> Reconciliation:
     """Compare the source's documents with what this run saw of them."""
     seen = {
         document_id: _seen(verdict, reason)
-        for document_id, verdict, reason in RunItem.objects.filter(run=run, document__isnull=False).values_list("document_id", "verdict", "reason")
+        for document_id, verdict, reason in RunItem.objects.filter(run=run, document__isnull=False).values_list(
+            "document_id", "verdict", "reason"
+        )
     }
     rows = Document.objects.filter(source=run.source, created_at__lte=run.listed_at).values_list("id", "missed_runs", "tombstoned_at")
     documents = [
-        Known(identifier, missed, tombstoned is not None, seen.get(identifier, Seen.ABSENT)) for identifier, missed, tombstoned in rows.iterator()
+        Known(identifier, missed, tombstoned is not None, seen.get(identifier, Seen.ABSENT))
+        for identifier, missed, tombstoned in rows.iterator()
     ]
     plan = plan_for(run)
     found = list(seen.values())

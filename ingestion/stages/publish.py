@@ -121,7 +121,15 @@ def _apply(run: IngestionRun, difference: Difference) -> None:
 
 def _move(kept: list[tuple[int, Passage]]) -> None:
     rows = [
-        {"id": chunk, "ordinal": p.ordinal, "start": p.start, "end": p.end, "first": p.pages[0], "last": p.pages[1], "header": p.table_header}
+        {
+            "id": chunk,
+            "ordinal": p.ordinal,
+            "start": p.start,
+            "end": p.end,
+            "first": p.pages[0],
+            "last": p.pages[1],
+            "header": p.table_header,
+        }
         for chunk, p in kept
     ]
     with connection.cursor() as cursor:

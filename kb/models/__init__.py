@@ -1,5 +1,5 @@
-from kb.models.base import MAX_KEY_LENGTH, TenantRow, file_key, key_hash
 from kb.models import derived
+from kb.models.base import MAX_KEY_LENGTH, TenantRow, file_key, key_hash
 from kb.models.documents import Blob, Chunk, Document, File
 from kb.models.knowledge_bases import KnowledgeBase, KnowledgeBaseVersion, Source
 from kb.models.spaces import DIMENSIONS, EmbeddingModel, EmbeddingSpace

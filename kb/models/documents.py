@@ -10,7 +10,7 @@ from kb.models.tenants import User
 
 
 class Blob(TenantRow):
-    """Stored bytes, one row per content and organization. The collector removes a row that nothing names and nobody touched for 24 hours."""
+    """Stored bytes, one row per content and organization. The collector removes rows that nothing named or touched for 24 hours."""
 
     sha256 = models.BinaryField(max_length=32)
     size = models.BigIntegerField()
@@ -56,7 +56,9 @@ class Document(TenantRow):
     markdown = models.ForeignKey(Blob, null=True, on_delete=models.PROTECT, related_name="+")
     page_spans = models.JSONField(default=list, blank=True, help_text="[{page, start, end}] into the Markdown.")
     content_hash = models.BinaryField(max_length=32, null=True)
-    quarantined_hash = models.BinaryField(max_length=32, null=True, help_text="Bytes that killed their worker; not tried again until they change.")
+    quarantined_hash = models.BinaryField(
+        max_length=32, null=True, help_text="Bytes that killed their worker; not tried again until they change."
+    )
     extract_fingerprint = models.CharField(max_length=32, blank=True, default="")
     chunk_fingerprint = models.CharField(max_length=32, blank=True, default="")
     context_fingerprint = models.CharField(max_length=32, blank=True, default="")

@@ -1,6 +1,6 @@
 """Chunks per second of the whole pipeline beside the bare embedder on the same texts, in one run; then a rerun, then an edit.
 
-    python tests/benchmarks/ingest.py [PATH]        # a folder of files; default: cranfield and cisi of ../shared/data/ir
+python tests/benchmarks/ingest.py [PATH]        # a folder of files; default: cranfield and cisi of ../shared/data/ir
 """
 
 import argparse
@@ -141,7 +141,7 @@ def measure(files: list[Path], folder: Path) -> dict[str, object]:
     }
 
 
-class watched:  # noqa: N801 - reads as a statement
+class watched:
     """Note the fleet's memory twice a second while the block runs."""
 
     def __init__(self, fleet: Fleet) -> None:
@@ -182,7 +182,28 @@ def edit_embeddings(client: Client) -> int:
 
 def generated_document(chance: random.Random) -> list[str]:
     """About 100 pages of paragraphs, with a heading every other page."""
-    words = "the pump valve pressure sensor turns opens before after operator checks line oil filter panel reads value when motor starts".split()
+    words = [
+        "the",
+        "pump",
+        "valve",
+        "pressure",
+        "sensor",
+        "turns",
+        "opens",
+        "before",
+        "after",
+        "operator",
+        "checks",
+        "line",
+        "oil",
+        "filter",
+        "panel",
+        "reads",
+        "value",
+        "when",
+        "motor",
+        "starts",
+    ]
 
     def sentence() -> str:
         return " ".join(chance.choice(words) for _ in range(chance.randint(8, 20))).capitalize() + "."

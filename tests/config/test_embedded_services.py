@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import socket
-import stat
 import sys
 import tempfile
 import time
@@ -16,7 +15,7 @@ import psycopg
 import pytest
 import redis
 
-from config.embedded import ServiceError, postgres, running, secret_key, start_services, stop_services
+from config.embedded import ServiceError, postgres, running, start_services, stop_services
 from config.embedded.binaries import postgres_programs
 from config.embedded.homes import account, barred, server_account
 
@@ -292,18 +291,3 @@ def test_a_user_without_a_passwd_entry_is_told_so(open_folder, site):
         "try:\n    embedded.start_services(home=home)\nexcept embedded.ServiceError as error:\n    print(json.dumps({'error': str(error)}))"
     )
     assert "passwd" in run_code(code, user=str(number), site=site, home=open_folder / "nameless")["error"]
-
-
-def test_credentials_are_kept_private_and_guarded(tmp_path, open_folder):
-    key = secret_key(tmp_path)
-    assert len(key) >= 32
-    assert secret_key(tmp_path) == key
-    file = tmp_path / "credentials.json"
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    file.write_text("{")
-    with pytest.raises(ServiceError, match="damaged"):
-        secret_key(tmp_path)
-    file.unlink()
-    (tmp_path / "postgres" / "data").mkdir(parents=True)
-    with pytest.raises(ServiceError, match="missing"):
-        secret_key(tmp_path)

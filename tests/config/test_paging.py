@@ -13,7 +13,6 @@ from rest_framework.test import APIRequestFactory
 from config.errors import InvalidInput
 from config.paging import CursorPages, take_page
 
-
 ROW_ID = "01a22ee7-726c-77f1-8bf2-8e02086d4a4a"
 
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.kb.sessions import enter
+
 
 @pytest.fixture
 def admin_user(db):
@@ -9,3 +11,37 @@ def admin_user(db):
     from kb.models import User
 
     return User.objects.create(username="admin", is_staff=True, is_superuser=True)
+
+
+@pytest.fixture
+def operator(admin_user):
+    """A client with an operator's session."""
+    return enter(admin_user)
+
+
+@pytest.fixture
+def filled(knowledge_base, organization, source, alice, bob, carol, hashing_model):
+    """One row of every table."""
+    from kb import services
+    from kb.models import Blob, Chunk, Document, File, IdempotencyKey
+
+    blob = Blob.objects.create(organization=organization, sha256=b"1" * 32, size=3, storage_key="k")
+    file = File.objects.create(organization=organization, blob=blob, name="Plan Acme.md", size=3, sha256=b"1" * 32)
+    of = {"organization": organization, "knowledge_base": knowledge_base}
+    document = Document.objects.create(source=source, key="plan", key_hash=b"1" * 16, title="Plan of Acme", file=file, **of)
+    chunk = Chunk.objects.create(
+        **of,
+        document=document,
+        ordinal=0,
+        start=0,
+        end=5,
+        text="Acme <b>chunk</b>",
+        text_hash=b"1" * 32,
+        heading_path=["Plan"],
+        tokens=3,
+    )
+    services.set_grant(knowledge_base, user_id=bob.pk, level="viewer")
+    services.create_api_key(organization, name="bot", created_by=carol)
+    services.set_secret(organization=organization, name="ACME_KEY", value="a very secret value")
+    IdempotencyKey.objects.create(organization=organization, key_digest=b"1" * 32, body_digest=b"1" * 32)
+    return {"document": document, "chunk": chunk, "file": file, "blob": blob}

@@ -27,7 +27,7 @@ class Command(BaseCommand):
     help = "Put documents into a knowledge base through the API, ask two questions, and print the cited passages."
 
     def add_arguments(self, parser) -> None:
-        parser.add_argument("--source", default=os.environ.get("SOURCE") or None, help="a file or folder (default: this project's README and docs/)")
+        parser.add_argument("--source", default=os.environ.get("SOURCE") or None, help="a file or folder (default: README and docs/)")
         parser.add_argument("--question", action="append", help="ask this instead; may be given several times")
 
     _told = 0.0  # when progress was last written to something that is no terminal
@@ -36,12 +36,16 @@ class Command(BaseCommand):
         self._refuse_hashing()
         organization = Organization.objects.order_by("created_at").first()
         key = self._key(organization)
-        with httpx.Client(base_url=f"{self._url()}/api/v1", headers={"Authorization": f"Bearer {key}"}, timeout=120, trust_env=False) as client:
+        with httpx.Client(
+            base_url=f"{self._url()}/api/v1", headers={"Authorization": f"Bearer {key}"}, timeout=120, trust_env=False
+        ) as client:
             paths = _files(Path(source).expanduser() if source else None)
             knowledge_base, upload_source = self._knowledge_base(client, fresh=source is not None)
             self._upload(client, knowledge_base, upload_source, paths)
             self._run(client, knowledge_base, upload_source)
-            asked = question or (QUESTIONS if source is None else [f"What does {path.stem.replace('_', ' ')} say?" for path in (paths * 2)[:2]])
+            asked = question or (
+                QUESTIONS if source is None else [f"What does {path.stem.replace('_', ' ')} say?" for path in (paths * 2)[:2]]
+            )
             cited = [self._ask(client, knowledge_base, text) for text in asked]
         self._farewell(key)
         if not all(cited):
@@ -104,7 +108,9 @@ class Command(BaseCommand):
                 f", {time.monotonic() - started:.0f} s{waiting}"
             )
             if state["finished_at"]:
-                self.stdout.write(f"\nRun {state['status']} after {time.monotonic() - started:.1f} s: {counters.get('chunks', 0)} new chunks")
+                self.stdout.write(
+                    f"\nRun {state['status']} after {time.monotonic() - started:.1f} s: {counters.get('chunks', 0)} new chunks"
+                )
                 if state["status"] not in ("succeeded", "partial"):
                     raise CommandError(state["error"] or f"The run ended {state['status']}.")
                 return
@@ -119,7 +125,11 @@ class Command(BaseCommand):
             where = " > ".join(hit["heading_path"]) or document["title"]
             page = f", page {hit['page']}" if hit.get("page") else ""
             scores = ", ".join(f"{name} {value:.3f}" for name, value in hit["scores"].items() if isinstance(value, float))
-            self.stdout.write(self.style.SUCCESS(f"[{number}] {document['title']} — {where}{page}, characters {hit['span']['start']}–{hit['span']['end']}"))
+            self.stdout.write(
+                self.style.SUCCESS(
+                    f"[{number}] {document['title']} — {where}{page}, characters {hit['span']['start']}–{hit['span']['end']}"
+                )
+            )
             self.stdout.write(f"    score {hit['score']:.3f} ({scores}) · citation {hit['citation']}")
             self.stdout.write("    " + _shortened(hit["text"][max(0, hit["match"]["start"] - hit["span"]["start"]) :]))
         if not answer["hits"]:
@@ -153,7 +163,9 @@ def _files(source: Path | None) -> list[Path]:
         raise CommandError(f"There is no file or folder {source}. Set SOURCE to one that exists.")
     if source.is_file():
         return [source]
-    found = sorted(path for path in source.rglob("*") if path.is_file() and not any(part.startswith(".") for part in path.relative_to(source).parts))
+    found = sorted(
+        path for path in source.rglob("*") if path.is_file() and not any(part.startswith(".") for part in path.relative_to(source).parts)
+    )
     if not found:
         raise CommandError(f"The folder {source} holds no files.")
     return found
