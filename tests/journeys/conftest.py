@@ -13,15 +13,6 @@ from tests.installation import manage, with_database
 DATABASE = "lectern_journeys"
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if "journeys" in item.path.parts:
-            item.add_marker(pytest.mark.journey)
-            # All of them in one process: they share the fleet and kill its members.
-            item.add_marker(pytest.mark.xdist_group("journeys"))
-
-
 @pytest.fixture(scope="session")
 def fleet(tmp_path_factory, django_db_blocker) -> Iterator[Fleet]:
     with django_db_blocker.unblock():

@@ -7,6 +7,8 @@ import pytest
 from tests.client import Client
 from tests.fleet import wait_for
 
+pytestmark = [pytest.mark.journey, pytest.mark.xdist_group("journeys")]  # in one process: they share a fleet and kill its members
+
 
 @pytest.fixture
 def kb(client: Client) -> tuple[str, str]:

@@ -17,15 +17,6 @@ DATABASE = "lectern_soak"
 SEED = 20
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if "soak" in item.path.parent.name:
-            item.add_marker(pytest.mark.journey)
-            # All of them in one process, for they share the fleet and kill its members.
-            item.add_marker(pytest.mark.xdist_group("soak"))
-
-
 @pytest.fixture(scope="session")
 def ground(tmp_path_factory, django_db_blocker) -> Iterator[Ground]:
     with django_db_blocker.unblock():

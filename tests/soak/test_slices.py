@@ -2,6 +2,8 @@
 
 from tests.benchmarks.soak import files, fuzz, histories, kills, races, size, tenants
 
+pytestmark = [pytest.mark.journey, pytest.mark.xdist_group("soak")]  # in one process: they share a fleet and kill its members
+
 
 def test_a_round_of_kills(run_slice):
     figures = run_slice(kills, rounds=1)
