@@ -1,12 +1,14 @@
 """A little of each soak: the long ones are `make soak`."""
 
+import pytest
+
 from tests.benchmarks.soak import files, fuzz, histories, kills, races, size, tenants
 
 pytestmark = [pytest.mark.journey, pytest.mark.xdist_group("soak")]  # in one process: they share a fleet and kill its members
 
 
 def test_a_round_of_kills(run_slice):
-    figures = run_slice(kills, rounds=1)
+    figures = run_slice(kills, rounds=1, operations=5, most_strikes=3)
     assert figures.notes["kills"]
     assert figures.notes["paid"]
 
@@ -29,7 +31,7 @@ def test_some_damaged_files(run_slice):
 
 
 def test_somewhat_large_things(run_slice):
-    figures = run_slice(size, rounds=4, megabytes=3, chunks=400, small_files=60, deleted_chunks=200)
+    figures = run_slice(size, rounds=4, megabytes=3, chunks=400, small_files=60, deleted_chunks=200, await_rows=False)
     assert figures.notes["peak_rss_mb"]["web"]
 
 

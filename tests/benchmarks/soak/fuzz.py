@@ -23,6 +23,7 @@ def soak(ground: Ground, figures: Figures, bounds: Bounds, chance: random.Random
     while bounds.allow(figures.rounds):
         say(f"fuzz: round {figures.rounds}")
         if figures.rounds and figures.rounds % RENEW_AFTER == 0:
+            world.close()
             world = make_world(ground, "Default")
         for operation in chance.sample(known, max(1, int(len(known) * share))):
             for _ in range(TRIES):
@@ -30,9 +31,11 @@ def soak(ground: Ground, figures: Figures, bounds: Bounds, chance: random.Random
                     break
                 statuses[_ask(figures, world, operation, chance)] += 1
         if world.client.http.get("/organization").status_code == 401:
+            world.close()
             world = make_world(ground, "Default")
         figures.count("errors", "the web process ended", not ground.fleet.is_alive("web"))
         figures.rounds += 1
+    world.close()
     figures.notes |= {"operations": len(known), "requests": sum(statuses.values()), "statuses": dict(sorted(statuses.items()))}
 
 
@@ -80,6 +83,8 @@ def _request(world: World, operation: Operation, chance: random.Random) -> tuple
     options = world.body(operation)
     headers: dict[str, Any] = {"If-Match": '"1"'} if chance.random() < 0.5 else {}
     ids = {name: chance.choice(world.ids[name]) for name in operation.ids}
+    if operation.method == "DELETE" and chance.random() < 0.98:
+        ids[operation.ids[-1]] = chance.choice(IDS)  # else there is soon nothing left to ask for
     query: list[tuple[str, str]] = []
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
         match chance.randrange(6):

@@ -31,14 +31,16 @@ class Base:
     files: dict[Key, str] = field(default_factory=dict)
 
 
-def soak(ground: Ground, figures: Figures, bounds: Bounds, chance: random.Random) -> None:
+def soak(
+    ground: Ground, figures: Figures, bounds: Bounds, chance: random.Random, *, operations: int = OPERATIONS, most_strikes: int = 5
+) -> None:
     author = Author(chance)
     with ScriptedServer(dimension=384, delay=0.15) as provider:
         bases = [Base(*ground.make_knowledge_base(ground.register_model(provider), "left", "right")) for _ in range(2)]
         killer = Killer(ground, chance)
         while bounds.allow(figures.rounds):
             say(f"kills: round {figures.rounds}")
-            _round(ground, figures, bases, author, killer, chance)
+            _round(ground, figures, bases, author, killer, chance, operations=operations, strikes=chance.randint(2, most_strikes))
             figures.rounds += 1
         twice = Counter(provider.paid_texts())
         again = sum(count - 1 for count in twice.values())
@@ -53,15 +55,25 @@ def soak(ground: Ground, figures: Figures, bounds: Bounds, chance: random.Random
         }
 
 
-def _round(ground: Ground, figures: Figures, bases: list[Base], author: Author, killer: Killer, chance: random.Random) -> None:
+def _round(
+    ground: Ground,
+    figures: Figures,
+    bases: list[Base],
+    author: Author,
+    killer: Killer,
+    chance: random.Random,
+    *,
+    operations: int,
+    strikes: int,
+) -> None:
     failures: list[BaseException] = []
     workers = [
-        threading.Thread(target=_guarded, args=(failures, ground, base, author, random.Random(chance.random())), daemon=True)
+        threading.Thread(target=_guarded, args=(failures, ground, base, author, random.Random(chance.random()), operations), daemon=True)
         for base in bases
     ]
     for worker in workers:
         worker.start()
-    for _ in range(chance.randint(2, 5)):
+    for _ in range(strikes):
         time.sleep(chance.uniform(0.2, 2.5))
         killer.strike()
     restore(ground)
@@ -76,12 +88,12 @@ def _round(ground: Ground, figures: Figures, bases: list[Base], author: Author, 
         check_gone(ground, figures, base.id, base.gone, chance=chance)
 
 
-def _guarded(failures: list[BaseException], ground: Ground, base: Base, author: Author, chance: random.Random) -> None:
+def _guarded(failures: list[BaseException], ground: Ground, base: Base, author: Author, chance: random.Random, operations: int) -> None:
     try:
         source = chance.choice(list(base.sources.values()))  # work for more than a moment, so that deaths fall into it
         _upload(ground, base, {(source, f"file-{uuid4().hex[:8]}.md"): author.write(parts=(4, 8)) for _ in range(6)})
         _start(ground, base, source)
-        for _ in range(OPERATIONS):
+        for _ in range(operations):
             _operate(ground, base, author, chance)
             time.sleep(chance.uniform(0, 0.5))
     except Exception as error:  # what a caller would see is a figure, not the end of the soak

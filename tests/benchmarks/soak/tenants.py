@@ -2,6 +2,7 @@
 
 import random
 import threading
+from contextlib import closing
 from typing import Any
 
 import httpx
@@ -13,7 +14,11 @@ KEYS = ("leaked", "errors")
 
 
 def soak(ground: Ground, figures: Figures, bounds: Bounds, chance: random.Random) -> None:
-    worlds = make_world(ground, "Default"), make_world(ground, "Rival")
+    with closing(make_world(ground, "Default")) as first, closing(make_world(ground, "Rival")) as second:
+        _hammer(figures, bounds, chance, (first, second))
+
+
+def _hammer(figures: Figures, bounds: Bounds, chance: random.Random, worlds: tuple[World, World]) -> None:
     known = operations(worlds[0].client)
     asked = 0
     while bounds.allow(figures.rounds):

@@ -19,7 +19,7 @@ from kb.models import Organization, User
 organization = Organization.objects.filter(name={name!r}).first() or services.create_organization(name={name!r})
 user = User.objects.create(username={user!r})
 services.add_member(organization, user=user, role="editor")
-print(user.id)
+print(user.id, services.create_api_key(organization, name={user!r}, role="admin")[1])
 """
 
 
@@ -69,6 +69,9 @@ class World:
     model: dict[str, Any] = field(default_factory=dict)
     mark: str = ""
 
+    def close(self) -> None:
+        self.client.http.close()
+
     def body(self, operation: Operation) -> dict[str, Any]:
         """Options of a request that the operation accepts."""
         if operation.takes_form:
@@ -106,9 +109,8 @@ class World:
 
 def make_world(ground: Ground, organization: str) -> World:
     """Fill an organization (made where needed) with one of everything that has an id."""
-    user = f"user-{uuid4().hex[:8]}"
-    user_id = manage(ground.environment, "shell", "-v", "0", "-c", _MAKE.format(name=organization, user=user)).splitlines()[-1]
-    key = manage(ground.environment, "create_api_key", f"soak-{uuid4().hex[:6]}", "--role", "admin", "--organization", organization)
+    script = _MAKE.format(name=organization, user=f"user-{uuid4().hex[:8]}")
+    user_id, key = manage(ground.environment, "shell", "-v", "0", "-c", script).splitlines()[-1].split()
     client = Client(ground.fleet.url, key)
     world = World(client, organization, mark=f"mark{uuid4().hex[:8]}x0")
     world.model = {"name": f"soak-{uuid4().hex[:8]}", "provider": "hashing", "model": "words", "dimension": 384, "max_input_tokens": 256}
