@@ -47,7 +47,7 @@ status: $(BASE)
 	@$(SUPERVISOR) status
 
 test: $(DEV)
-	$(BIN) -m pytest -n 2 --dist loadgroup -m "not soak" $(ARGS)
+	$(BIN) -m pytest -n 2 -m "not soak" $(ARGS)
 
 lint: $(DEV)
 	$(BIN) -m ruff check .

@@ -25,3 +25,15 @@ os.environ.setdefault("LECTERN_SECRET_KEY", secret_key(HOME) or uuid4().hex * 2)
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not GIVEN and not os.environ.get("PYTEST_XDIST_WORKER"):
         stop_services(HOME)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """A file of tests stays in one process; all journeys share a fleet whose members they kill, and so do the slices of soaks."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return next((folder for folder in ("tests/journeys", "tests/soak") if file.startswith(folder)), file)
+
+    return ByFile(config, log)

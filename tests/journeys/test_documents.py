@@ -7,7 +7,7 @@ import pytest
 from tests.client import Client
 from tests.fleet import wait_for
 
-pytestmark = [pytest.mark.journey, pytest.mark.xdist_group("journeys")]  # in one process: they share a fleet and kill its members
+pytestmark = pytest.mark.journey
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from tests.client import Client
 from tests.fleet import Fleet, wait_for
 from tests.servers.openai_server import ScriptedServer
 
-pytestmark = [pytest.mark.journey, pytest.mark.xdist_group("journeys")]  # in one process: they share a fleet and kill its members
+pytestmark = pytest.mark.journey
 
 DOCUMENTS = 12
 BATCH = 8

@@ -4,7 +4,7 @@ import pytest
 
 from tests.benchmarks.soak import files, fuzz, histories, kills, races, size, tenants
 
-pytestmark = [pytest.mark.journey, pytest.mark.xdist_group("soak")]  # in one process: they share a fleet and kill its members
+pytestmark = pytest.mark.journey
 
 
 def test_a_round_of_kills(run_slice):
