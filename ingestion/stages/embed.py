@@ -1,6 +1,7 @@
 """The embed stage: wanted texts → vectors, in batches across the documents of a run, each batch paid once and committed at once."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID, uuid4
@@ -19,7 +20,7 @@ from ingestion.stages.slices import Slice
 from kb.embedding import provider_of
 from kb.providers import ModelSpec, Role, embed
 from kb.providers.base import EmbeddingProvider
-from kb.providers.batches import make_batches
+from kb.providers.batches import BatchLimits, make_batches
 
 log = logging.getLogger(__name__)
 Stage, Verdict = RunItem.Stage, RunItem.Verdict
@@ -33,13 +34,13 @@ MAX_FAILURES = 8
 _WINDOW = "SELECT id FROM ingestion_runitem WHERE run_id = %(run)s AND stage = 'extracted' AND id > %(after)s ORDER BY id LIMIT %(window)s"
 _TAKE = f"""
     UPDATE ingestion_embeddedtext text
-       SET lease_token = %(token)s, lease_until = now() + %(lease)s, attempts = text.attempts + 1
+       SET lease_token = %(token)s, lease_until = now() + %(lease)s
       FROM (SELECT wanted.id FROM ingestion_embeddedtext wanted
              WHERE wanted.organization_id = %(organization)s AND wanted.space_id = %(space)s AND wanted.vector IS NULL AND wanted.error = ''
                AND (wanted.not_before IS NULL OR wanted.not_before <= now())
                AND (wanted.lease_until IS NULL OR wanted.lease_until < now())
                AND wanted.text_hash IN (SELECT unnest(text_hashes) FROM ingestion_runitem WHERE id IN ({_WINDOW}))
-             ORDER BY wanted.id LIMIT %(limit)s FOR UPDATE SKIP LOCKED) free
+             ORDER BY wanted.attempts, wanted.id LIMIT %(limit)s FOR UPDATE SKIP LOCKED) free
      WHERE text.id = free.id
  RETURNING text.id, text.text, text.tokens, text.attempts
 """  # noqa: S608
@@ -96,10 +97,10 @@ def work(run: IngestionRun, part: Slice) -> None:
             settle(run, after)
             continue
         try:
-            for batch in make_batches([wanted.tokens for wanted in pool], provider.limits):
+            for batch in batches_of(pool, provider.limits):
                 if part.is_over or not claims.check(run):
                     return
-                if not _embed_batch(run, spec, provider, [pool[index] for index in batch], token):
+                if not _embed_batch(run, spec, provider, batch, token):
                     return
                 settle(run, after)
                 part.beat()
@@ -112,9 +113,17 @@ def _take(run: IngestionRun, token: UUID, after: int) -> list[Wanted]:
         lease = timedelta(seconds=settings.ENV.lease_seconds)
         cursor.execute(_TAKE, {**_scope(run, after), "token": token, "lease": lease, "limit": POOL})
         taken = [Wanted(*row) for row in cursor.fetchall()]
-        dead = [wanted.id for wanted in taken if wanted.attempts > MAX_ATTEMPTS]
+        dead = [wanted.id for wanted in taken if wanted.attempts >= MAX_ATTEMPTS]
         EmbeddedText.objects.filter(id__in=dead).update(error=f"Its worker died {MAX_ATTEMPTS} times.", lease_token=None, lease_until=None)
-    return [wanted for wanted in taken if wanted.attempts <= MAX_ATTEMPTS]
+    # In the order of attempts: what was in flight when a worker died comes last, so that deaths of another cause hit fresh texts.
+    return sorted((wanted for wanted in taken if wanted.attempts < MAX_ATTEMPTS), key=lambda wanted: (wanted.attempts, wanted.id))
+
+
+def batches_of(pool: Sequence[Wanted], limits: BatchLimits) -> list[list[Wanted]]:
+    """The pool in batches; a text that was in flight when a worker died goes alone, so that a bad one does not fail its neighbours."""
+    fresh = [wanted for wanted in pool if not wanted.attempts]
+    batches = [[fresh[index] for index in batch] for batch in make_batches([wanted.tokens for wanted in fresh], limits)]
+    return batches + [[wanted] for wanted in pool if wanted.attempts]
 
 
 def _scope(run: IngestionRun, after: int) -> dict[str, object]:
@@ -131,7 +140,7 @@ def _next_window(run: IngestionRun, after: int) -> int | None:
 
 def _embed_batch(run: IngestionRun, spec: ModelSpec, provider: EmbeddingProvider, batch: list[Wanted], token: UUID) -> bool:
     """Pay for one batch and commit it. False when the provider wants a pause."""
-    call = ProviderCall.objects.create(organization_id=run.organization_id, space_id=run.space_id, run=run, texts=len(batch))
+    call = announce(run, batch)
     try:
         answer = embed(provider, spec, [wanted.text for wanted in batch], Role.DOCUMENT)
     except TransientProviderError as error:
@@ -140,6 +149,7 @@ def _embed_batch(run: IngestionRun, spec: ModelSpec, provider: EmbeddingProvider
         return False
     except PermanentProviderError as error:
         _record(call, error)
+        _uncount(batch)
         about_input = error.extra.get("upstream_status") in INPUT_STATUSES
         if len(batch) > 1 and about_input:
             # One text of the batch is at fault; alone it is found, and the others are saved.
@@ -154,6 +164,28 @@ def _embed_batch(run: IngestionRun, spec: ModelSpec, provider: EmbeddingProvider
         _fill(batch, answer.vectors)
         ProviderCall.objects.filter(id=call.id).update(received_at=timezone.now(), tokens=answer.tokens)
     return True
+
+
+def announce(run: IngestionRun, batch: Sequence[Wanted]) -> ProviderCall:
+    """The row of a call, and an attempt of each text in it, before it is sent: only what is in flight can kill its worker."""
+    with transaction.atomic():
+        _count(batch, 1)
+        return ProviderCall.objects.create(organization_id=run.organization_id, space_id=run.space_id, run=run, texts=len(batch))
+
+
+def _uncount(batch: Sequence[Wanted]) -> None:
+    """The provider answered, so nobody died."""
+    _count(batch, -1)
+
+
+def _count(batch: Sequence[Wanted], number: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE ingestion_embeddedtext text SET attempts = greatest(text.attempts + %s, 0)"
+            " FROM (SELECT id FROM ingestion_embeddedtext WHERE id = ANY(%s) AND vector IS NULL ORDER BY id FOR NO KEY UPDATE) mine"
+            " WHERE text.id = mine.id",
+            [number, [wanted.id for wanted in batch]],
+        )
 
 
 def _refuse_all(run: IngestionRun, error: LecternError) -> None:
@@ -193,12 +225,10 @@ def _back_off(batch: list[Wanted], spec: ModelSpec, error: TransientProviderErro
 
 
 def _give_back(token: UUID) -> None:
-    """Free what the slice leased and did not get to; not a death, so not an attempt."""
+    """Free what the slice leased and did not get to."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE ingestion_embeddedtext SET lease_token = NULL, lease_until = NULL, attempts = greatest(attempts - 1, 0)"
-            " WHERE lease_token = %s AND vector IS NULL",
-            [token],
+            "UPDATE ingestion_embeddedtext SET lease_token = NULL, lease_until = NULL WHERE lease_token = %s AND vector IS NULL", [token]
         )
 
 
