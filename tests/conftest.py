@@ -143,6 +143,14 @@ def install_model() -> None:
         provision_space(space)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tables are the owner's: the flush after a transactional test that leaves that alias out would empty nothing."""
+    for item in items:
+        marker = item.get_closest_marker("django_db")
+        if marker and marker.kwargs.get("transaction") and "owner" not in marker.kwargs.get("databases", ()):
+            raise pytest.UsageError(f'{item.nodeid}: write django_db(transaction=True, databases=["default", "owner"])')
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     """A transactional test ends with empty tables; the next test finds the model again."""

@@ -94,7 +94,7 @@ def test_the_value_of_an_api_key_is_not_kept(client_of, carol):
     assert IdempotencyKey.objects.count() == 0
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db(transaction=True, databases=["default", "owner"])
 def test_of_requests_at_once_one_does_the_work(client_of, hashing_model, alice):
     answers = []
 

@@ -12,7 +12,7 @@ from kb.stores.statistics import fold_statistics, refresh_impacts
 from kb.stores.vectors import VectorRow, add_vectors
 from kb.stores.words import WordRow, add_words
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "owner"])
 
 
 def publish(shelf, number: int) -> None:
