@@ -123,7 +123,11 @@ class RunItem(models.Model):
 
     organization = models.ForeignKey("kb.Organization", on_delete=models.CASCADE, related_name="+", db_index=False)
     run = models.ForeignKey(IngestionRun, on_delete=models.CASCADE, related_name="items", db_index=False)
-    document = models.ForeignKey("kb.Document", null=True, on_delete=models.SET_NULL, related_name="+")
+    # No constraint and no cascade: deleting a document would then lock items after the document, against the order of locks.
+    # The id of a deleted document stays; whoever looks it up finds nothing, and the item ends `superseded`.
+    document = models.ForeignKey(
+        "kb.Document", null=True, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False, related_name="+"
+    )
     key = models.CharField(max_length=8192)
     key_hash = models.BinaryField(max_length=16)
     title = models.CharField(max_length=300, blank=True, default="")

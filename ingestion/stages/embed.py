@@ -27,6 +27,7 @@ Stage, Verdict = RunItem.Stage, RunItem.Verdict
 
 POOL = 256  # texts leased at a time: enough to sort by length
 WINDOW = 256  # items looked at for wanted texts
+SETTLED_OFTEN = 4_000  # texts of a window: settling looks at each, so with more it waits for the end of a pool
 MAX_ATTEMPTS = 3
 INPUT_STATUSES = (400, 413, 422)  # of the provider: a text is at fault, not the key or the model
 MAX_FAILURES = 8
@@ -96,16 +97,25 @@ def work(run: IngestionRun, part: Slice) -> None:
                 return
             settle(run, after)
             continue
+        often = _waiting_texts(run, after) <= SETTLED_OFTEN
         try:
             for batch in batches_of(pool, provider.limits):
                 if part.is_over or not claims.check(run):
                     return
                 if not _embed_batch(run, spec, provider, batch, token):
                     return
-                settle(run, after)
+                if often:
+                    settle(run, after)
                 part.beat()
         finally:
             _give_back(token)
+        if not often:
+            settle(run, after)
+
+
+def _waiting_texts(run: IngestionRun, after: int) -> int:
+    window = RunItem.objects.filter(run=run, stage=Stage.EXTRACTED, id__gt=after).order_by("id").values_list("chunks", flat=True)[:WINDOW]
+    return sum(window)
 
 
 def _take(run: IngestionRun, token: UUID, after: int) -> list[Wanted]:

@@ -12,7 +12,7 @@ from ingestion import claims, wakes
 from ingestion.models import IngestionRun, RunItem
 from ingestion.plan import Plan, plan_for
 from ingestion.reading import Reading, read_item, text_hash
-from ingestion.stages.items import Outcome, advance, close, give_back, own, postpone, take
+from ingestion.stages.items import Outcome, advance, close, close_superseded, give_back, own, postpone, take
 from ingestion.stages.slices import Slice
 from kb import blobs
 from kb.models import Blob, Document
@@ -52,6 +52,10 @@ def work(run: IngestionRun, part: Slice) -> None:
 
 def extract_items(run: IngestionRun, items: list[RunItem], plan: Plan) -> None:
     """Read, cut and say which vectors are wanted; any failure becomes its item's verdict."""
+    if gone := [item for item in items if item.document_id and item.document is None]:
+        with claims.writing(run):
+            close_superseded(run, gone)
+        items = [item for item in items if item not in gone]
     until = time.monotonic() + BATCH_SECONDS
     readings: list[Reading] = []
     for position, item in enumerate(items):

@@ -76,6 +76,12 @@ def own(run: IngestionRun, items: Sequence[RunItem]) -> list[RunItem]:
     return [item for item in items if held.get(item.id) == item.lease_token]
 
 
+def close_superseded(run: IngestionRun, items: Sequence[RunItem]) -> None:
+    """End items whose document is gone or was claimed by somebody else meanwhile; inside `claims.writing`."""
+    late = "The document was deleted or replaced while this was under way."
+    close_all(own(run, items), Outcome(Verdict.SKIPPED, "superseded", late))
+
+
 def advance(stage: str, moves: Sequence[tuple[RunItem, Mapping[str, object]]]) -> None:
     """Move items on, each with values of its own for the same fields, and free their leases; inside `claims.writing`, after `own`."""
     freed = {"stage": stage, "lease_token": None, "lease_until": None, "attempts": 0, "not_before": None, "changed_at": timezone.now()}

@@ -14,7 +14,7 @@ from ingestion.models import EmbeddedText, IngestionRun, RunItem
 from ingestion.models.embedded_texts import unpack_vector
 from ingestion.plan import plan_for
 from ingestion.rows import update_rows
-from ingestion.stages.items import Outcome, close, close_all, give_back, own, take
+from ingestion.stages.items import Outcome, close, close_all, close_superseded, give_back, own, take
 from ingestion.stages.slices import Slice
 from kb.models import Chunk, Document, Source
 from kb.stores import vectors, words
@@ -76,8 +76,7 @@ def _publish(run: IngestionRun, generations: list[Generation]) -> None:
         for document, _ in pairs:
             _remove_namesakes(run, document)
     close_all([generation.item for _, generation in pairs], Outcome(Verdict.INGESTED), documents=documents)
-    late = [g.item for g in generations if g.item.id not in documents]
-    close_all(late, Outcome(Verdict.SKIPPED, "superseded", "The document was deleted or replaced while this was under way."))
+    close_superseded(run, [g.item for g in generations if g.item.id not in documents])
 
 
 def _lock_documents(run: IngestionRun, generations: list[Generation]) -> dict[int, Document]:
