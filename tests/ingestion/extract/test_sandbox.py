@@ -30,7 +30,7 @@ def note(tmp_path: Path) -> Path:
 def slow(tmp_path: Path) -> Path:
     """Seconds of honest work: a table of many cells."""
     path = tmp_path / "slow.html"
-    path.write_text("<html><body><table>" + "<tr><td>cell</td><td><b>bold</b></td></tr>" * 60_000 + "</table></body></html>")
+    path.write_text("<html><body><table>" + "<tr><td>cell</td><td><b>bold</b></td></tr>" * 115_000 + "</table></body></html>")
     return path
 
 
