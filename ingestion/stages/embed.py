@@ -87,15 +87,16 @@ def work(run: IngestionRun, part: Slice) -> None:
         _refuse_all(run, error)
         return
     after = 0
-    settle(run, after)
+    promote(run, after)
     while not part.is_over and not limiter.is_paused(spec):
         token = uuid4()
         pool = _take(run, token, after)
         if not pool:
+            settle(run, after)
             after = _next_window(run, after)
             if after is None:
                 return
-            settle(run, after)
+            promote(run, after)
             continue
         often = _waiting_texts(run, after) <= SETTLED_OFTEN
         try:
@@ -105,12 +106,12 @@ def work(run: IngestionRun, part: Slice) -> None:
                 if not _embed_batch(run, spec, provider, batch, token):
                     return
                 if often:
-                    settle(run, after)
+                    promote(run, after)
                 part.beat()
         finally:
             _give_back(token)
         if not often:
-            settle(run, after)
+            promote(run, after)
 
 
 def _waiting_texts(run: IngestionRun, after: int) -> int:
@@ -242,17 +243,23 @@ def _give_back(token: UUID) -> None:
         )
 
 
+def promote(run: IngestionRun, after: int) -> None:
+    """Move on the items whose vectors are all there."""
+    with claims.writing(run), connection.cursor() as cursor:
+        cursor.execute(_PROMOTE, _scope(run, after))
+        moved = cursor.rowcount
+    if moved:
+        wakes.wake(run.id, "publish", rows=moved, interactive=run.kind == IngestionRun.Kind.PUSH)
+
+
 def settle(run: IngestionRun, after: int) -> None:
-    """Move on the items whose vectors are all there, fail those with a text that cannot be embedded, and send back those whose texts
-    were collected while they waited."""
+    """What else may become of items that wait: one with a text that cannot be embedded fails, one whose texts were collected meanwhile
+    goes back to be read again. Looks at every text of the window, so it is done when there is nothing to embed."""
+    promote(run, after)
     scope = _scope(run, after)
     with claims.writing(run), connection.cursor() as cursor:
-        cursor.execute(_PROMOTE, scope)
-        moved = cursor.rowcount
         cursor.execute(_DOOMED, scope)
         doomed = dict(cursor.fetchall())
         for item in RunItem.objects.select_for_update(no_key=True).filter(id__in=doomed, stage=Stage.EXTRACTED).order_by("id"):
             close(item, Outcome(Verdict.FAILED, "embedding_failed", doomed[item.id]))
         cursor.execute(_FORGOTTEN, scope)
-    if moved:
-        wakes.wake(run.id, "publish", rows=moved, interactive=run.kind == IngestionRun.Kind.PUSH)

@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 Stage, Verdict = RunItem.Stage, RunItem.Verdict
 RETRY_SECONDS = 10.0
 BATCH = 32  # items taken together: small files cost less together than each alone
+BATCHES_BETWEEN_COUNTS = 8  # counting reads every item of the run; a limit is passed by a few documents at most
 BATCH_SECONDS = 2.0  # what is not read by then goes back to whoever is free
 
 # A text that was wanted before, and failed, is wanted anew; a paid one is only marked as used.
@@ -39,8 +40,12 @@ _WANT = """
 def work(run: IngestionRun, part: Slice) -> None:
     """Extract items of the run, a handful at a time, until the slice ends."""
     plan = plan_for(run)
+    looked = segments = 0
     while not part.is_over:
-        if _segments(run) >= plan.settings.max_segments_per_run:
+        if looked % BATCHES_BETWEEN_COUNTS == 0:
+            segments = _segments(run)
+        looked += 1
+        if segments >= plan.settings.max_segments_per_run:
             _stop_at_segment_limit(run)
             return
         items = take(run, Stage.FETCHED, limit=BATCH, related=("blob", "markdown", "document"))
