@@ -13,7 +13,7 @@ Lock order: knowledge base → source → run → item → document → chunk.
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 from django.conf import settings
@@ -25,7 +25,7 @@ from redis.exceptions import RedisError
 from config.errors import Conflict, LecternError
 from config.redis import redis_client
 from ingestion.counters import count_items
-from ingestion.models import IngestionRun, RunItem
+from ingestion.models import IngestionRun, ProviderCall, RunItem
 from kb.models import EmbeddingSpace, KnowledgeBaseVersion, Source, User
 
 log = logging.getLogger(__name__)
@@ -157,6 +157,13 @@ def updating(run: IngestionRun) -> Iterator[IngestionRun]:
         yield row
 
 
+def keep(run: IngestionRun) -> bool:
+    """Renew the lease of who works on the run as a whole, between two of its transactions; False if the claim is lost."""
+    renew_gate(run)
+    until = timezone.now() + timedelta(seconds=settings.ENV.lease_seconds)
+    return bool(IngestionRun.objects.filter(id=run.id, claim_token=run.claim_token, finished_at=None).update(lease_until=until))
+
+
 def check(run: IngestionRun) -> bool:
     """Whether the run still holds its claim; a cheap look before something slow."""
     return IngestionRun.objects.filter(id=run.id, claim_token=run.claim_token, finished_at=None).exists()
@@ -186,16 +193,17 @@ def cancel(run: IngestionRun, *, why: str = "Cancelled by a person") -> bool:
     return finish(run, status=Status.CANCELLED, stop_reason=IngestionRun.StopReason.CANCELLED, error=why)
 
 
-def last_progress(run: IngestionRun) -> object:
-    """When the run last committed anything."""
+def last_progress(run: IngestionRun) -> datetime:
+    """When the run last committed anything: of itself, of an item, or vectors (a large document waits long for its last one)."""
     item = RunItem.objects.filter(run=run).aggregate(at=Max("changed_at"))["at"]
-    return max(filter(None, (run.progressed_at, item)))
+    paid = ProviderCall.objects.filter(run=run, error="").aggregate(at=Max("received_at"))["at"]
+    return max(filter(None, (run.progressed_at, item, paid)))
 
 
 def reap_dead(source: Source) -> list[IngestionRun]:
     """Close the source's runs that made no progress while workers could have advanced them, or outlived the absolute cap.
 
-    `eligible_since` is kept by the sweep: a run that waits (no worker, a pausing provider) is never dead.
+    `eligible_since` is kept by the sweep: a run that waits (no free worker, a pausing provider) is never dead.
     """
     now = timezone.now()
     reaped = []
@@ -203,6 +211,7 @@ def reap_dead(source: Source) -> list[IngestionRun]:
         too_old = now - run.created_at > timedelta(hours=settings.ENV.max_run_hours)
         idle_since = max(run.eligible_since, last_progress(run)) if run.eligible_since else None
         idle = idle_since is not None and now - idle_since > timedelta(seconds=settings.ENV.dead_run_seconds)
-        if (too_old or idle) and finish(run, status=Status.FAILED, stop_reason="", error="Run abandoned"):
+        error = f"Run abandoned. {run.error}" if run.error else "Run abandoned"
+        if (too_old or idle) and finish(run, status=Status.FAILED, stop_reason="", error=error):
             reaped.append(run)
     return reaped

@@ -1,7 +1,9 @@
 """The sweep: makes lost messages harmless. It looks at rows alone, so a flushed Redis or a dead fleet needs no other repair."""
 
 import logging
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import transaction
@@ -10,6 +12,7 @@ from redis.exceptions import RedisError
 
 from ingestion import claims, fleet, wakes
 from ingestion.models import IngestionRun, RunItem
+from ingestion.services.progress import is_pausing
 from ingestion.services.runs import settle_closed_run
 from ingestion.stages.items import open_stages
 from ingestion.stages.slices import NEXT, follow_up
@@ -19,18 +22,44 @@ from kb.stores.provision import provision_space
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """Slots of living workers by queue, and the slices of each run that take some of them."""
+
+    slots: Mapping[str, int]
+    worked: Mapping[str, Counter[UUID]]
+
+    def serves(self, queue: str, run_id: UUID) -> bool:
+        """Whether the run is being worked on the queue, or could be: a slot is free."""
+        worked = self.worked[queue]
+        return worked[run_id] > 0 or self.slots.get(queue, 0) > worked.total()
+
+
+def capacity() -> Capacity:
+    return Capacity(fleet.slots(), {queue: wakes.being_worked(queue) for queue in fleet.known_queues()})
+
+
 def sweep() -> None:
-    """Wake every open run that could be worked, mark whether it could, reap the dead, and settle items of closed runs."""
+    """Wake every open run that could be worked, mark whether it could, reap the dead, and settle items of closed runs.
+
+    One at a time: with thousands of open runs a sweep takes longer than the time to the next.
+    """
+    with wakes.alone("sweep") as alone:
+        if alone:
+            _sweep()
+
+
+def _sweep() -> None:
     runs = list(IngestionRun.objects.filter(finished_at=None).select_related("source").order_by("created_at"))
-    slots = fleet.slots()
-    shares = _shares(runs, slots)
-    for run in runs:
-        try:
+    try:
+        found = capacity()
+        shares = _shares(runs, found.slots)
+        for run in runs:
             follow_up(run, shares.get(run.id))
-            _note_eligibility(run, slots)
-        except RedisError as error:
-            log.warning("The sweep could not reach the message broker: %s", error)
-            return
+            note_eligibility(run, found)
+    except RedisError as error:
+        log.warning("The sweep could not reach the message broker: %s", error)
+        return
     for source in Source.objects.filter(id__in={run.source_id for run in runs}):
         for reaped in claims.reap_dead(source):
             log.warning("Run %s of %s was abandoned.", reaped.id, source)
@@ -38,7 +67,7 @@ def sweep() -> None:
     provision_spaces()
 
 
-def _shares(runs: list[IngestionRun], slots: dict[str, int]) -> dict[UUID, dict[str, int]]:
+def _shares(runs: list[IngestionRun], slots: Mapping[str, int]) -> dict[UUID, dict[str, int]]:
     """Run to stage to how many messages it may have under way."""
     contenders: dict[str, dict[UUID, list[UUID]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
@@ -52,16 +81,24 @@ def _shares(runs: list[IngestionRun], slots: dict[str, int]) -> dict[UUID, dict[
     return shares
 
 
-def _note_eligibility(run: IngestionRun, slots: dict[str, int]) -> None:
-    """A run is eligible while workers serve the queues of its stages and none of its messages merely waits in line."""
-    waiting = open_stages(run.id)
-    stages = {NEXT[item_stage] for item_stage in waiting} or {"crawl" if run.listed_at is None else "finish"}
-    held_back = not waiting and RunItem.objects.filter(run=run).exclude(stage=RunItem.Stage.DONE).exists()
-    eligible = not held_back and any(slots.get(wakes.ROUTES[stage].queue) for stage in stages)
+def note_eligibility(run: IngestionRun, found: Capacity) -> None:
+    """Keep since when the run could have gone on; a run that waits for its turn, a worker or its provider starts anew."""
+    eligible = could_go_on(run, found)
     if eligible != (run.eligible_since is not None):
         since = timezone.now() if eligible else None
         with transaction.atomic():
             IngestionRun.objects.filter(id=run.id, finished_at=None).update(eligible_since=since)
+
+
+def could_go_on(run: IngestionRun, found: Capacity) -> bool:
+    """Whether a slice of the run is being worked, or a worker of one of its queues is free."""
+    waiting = open_stages(run.id)
+    if not waiting and RunItem.objects.filter(run=run).exclude(stage=RunItem.Stage.DONE).exists():
+        return False  # leased, or to be tried again later
+    stages = {NEXT[item_stage] for item_stage in waiting} or {"crawl" if run.listed_at is None else "finish"}
+    if "embed" in stages and is_pausing(run):
+        stages.remove("embed")
+    return any(found.serves(wakes.ROUTES[stage].queue, run.id) for stage in stages)
 
 
 def settle_closed() -> None:

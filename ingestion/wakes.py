@@ -1,14 +1,16 @@
 """Messages that wake workers. They carry no work: a lost one costs at most a lease, a surplus one returns at once.
 
-What is under way stands in one Redis set per stage, beside the queue itself: a flushed Redis forgets both together.
-How many messages a run may have under way is its fair share of the stage's slots.
+What is under way stands in one Redis set per stage and run, beside the queue itself: a flushed Redis forgets both together.
+How many messages a run may have under way is its fair share of the stage's slots. Which of them are being worked, and do not
+merely wait in line, stands in one set per queue.
 """
 
 import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from uuid import UUID, uuid4
 
@@ -55,15 +57,53 @@ def fair_shares(slots: int, runs: Mapping[UUID, list[UUID]]) -> dict[UUID, int]:
     return shares
 
 
-def _set(stage: str) -> str:
-    return f"lectern:wakes:{stage}"
+def _under_way_key(stage: str, run_id: object) -> str:
+    return f"lectern:wakes:{stage}:{run_id}"
 
 
-def under_way(stage: str) -> Counter[UUID]:
-    """How many messages or slices of each run are under way in a stage."""
+def _worked_key(queue: str) -> str:
+    return f"lectern:slices:{queue}"
+
+
+def _run_of(token: str) -> str:
+    return token.partition(":")[0]
+
+
+def _note(key: str, token: str) -> None:
+    """The token stands in the set for one lease from now; the set goes with its last token."""
+    lease = settings.ENV.lease_seconds
+    with redis_client().pipeline(transaction=False) as pipe:
+        pipe.zadd(key, {token: time.time() + lease})
+        pipe.expire(key, math.ceil(2 * lease))
+        pipe.execute()
+
+
+@contextmanager
+def alone(what: str) -> Iterator[bool]:
+    """Whether nobody else is at it; also true when Redis does not answer, because what is done so is safe to do twice."""
+    key, token = f"lectern:alone:{what}", uuid4().hex.encode()
+    try:
+        first = bool(redis_client().set(key, token, nx=True, ex=math.ceil(settings.ENV.lease_seconds / 4)))
+    except RedisError:
+        first = True
+    try:
+        yield first
+    finally:
+        with suppress(RedisError):
+            if first and redis_client().get(key) == token:
+                redis_client().delete(key)
+
+
+def under_way(stage: str, run_id: UUID) -> int:
+    """How many messages or slices of the run are under way in a stage."""
+    return redis_client().zcount(_under_way_key(stage, run_id), time.time(), "+inf")
+
+
+def being_worked(queue: str) -> Counter[UUID]:
+    """How many slices of each run are being worked on a queue."""
     client = redis_client()
-    client.zremrangebyscore(_set(stage), "-inf", time.time())
-    return Counter(UUID(member.decode().partition(":")[0]) for member in client.zrange(_set(stage), 0, -1))
+    client.zremrangebyscore(_worked_key(queue), "-inf", time.time())
+    return Counter(UUID(_run_of(member.decode())) for member in client.zrange(_worked_key(queue), 0, -1))
 
 
 def wake(run_id: UUID, stage: str, *, rows: int = 1, share: int = 1, interactive: bool = False) -> int:
@@ -73,10 +113,10 @@ def wake(run_id: UUID, stage: str, *, rows: int = 1, share: int = 1, interactive
     """
     route = ROUTES[stage]
     try:
-        missing = min(share, route.most, math.ceil(rows / route.rows)) - under_way(stage)[run_id]
+        missing = min(share, route.most, math.ceil(rows / route.rows)) - under_way(stage, run_id)
         for _ in range(missing):
             token = f"{run_id}:{uuid4().hex}"
-            redis_client().zadd(_set(stage), {token: time.time() + settings.ENV.lease_seconds})
+            _note(_under_way_key(stage, run_id), token)
             queues.wake(
                 STAGE_TASK,
                 stage,
@@ -95,13 +135,15 @@ def wake(run_id: UUID, stage: str, *, rows: int = 1, share: int = 1, interactive
 def hold(stage: str, token: str) -> None:
     """Say that the slice of a message is being worked; also its heartbeat."""
     try:
-        redis_client().zadd(_set(stage), {token: time.time() + settings.ENV.lease_seconds})
+        _note(_under_way_key(stage, _run_of(token)), token)
+        _note(_worked_key(ROUTES[stage].queue), token)
     except RedisError:
         log.debug("The slice %s could not be announced.", token)
 
 
 def release(stage: str, token: str) -> None:
     try:
-        redis_client().zrem(_set(stage), token)
+        redis_client().zrem(_under_way_key(stage, _run_of(token)), token)
+        redis_client().zrem(_worked_key(ROUTES[stage].queue), token)
     except RedisError:
         log.debug("The slice %s could not be signed off; it expires by itself.", token)

@@ -84,7 +84,7 @@ def _situation(run: IngestionRun) -> Situation:
     return Situation(
         waiting=waiting,
         working=working,
-        paused=EMBED in waiting and _is_paused(run),
+        paused=EMBED in waiting and is_pausing(run),
         retry_at=f"{min(later):%H:%M:%S}" if later and len(later) == len(waiting) else "",
         ahead=_ahead(run),
     )
@@ -98,7 +98,8 @@ def _ahead(run: IngestionRun) -> int:
     return earlier.count()
 
 
-def _is_paused(run: IngestionRun) -> bool:
+def is_pausing(run: IngestionRun) -> bool:
+    """Whether the provider of the run's model asked everybody to wait."""
     try:
         return limiter.is_paused(spec_of(run.space.embedding_model, organization_id=run.organization_id))
     except LecternError:
