@@ -1,6 +1,7 @@
 """The numbers of a run: aggregates of its items and of its calls to the provider, never counted along the way."""
 
 from decimal import Decimal
+from uuid import UUID
 
 from django.db.models import Count, Q, Sum
 
@@ -10,7 +11,7 @@ Verdict = RunItem.Verdict
 
 
 def count_items(run: IngestionRun) -> dict[str, object]:
-    """Counters of PRODUCT section 4; `skipped` and `failed` by reason, `cost` in the currency of the model's price (None without one)."""
+    """Counters of PRODUCT section 4; `skipped` and `failed` by reason, `cost` in the currency of the price (None without one)."""
     items = RunItem.objects.filter(run=run)
     totals = items.aggregate(
         found=Count("id"),
@@ -27,9 +28,18 @@ def count_items(run: IngestionRun) -> dict[str, object]:
     calls = ProviderCall.objects.filter(run=run, received_at__isnull=False, error="").aggregate(
         embeddings_computed=Sum("texts", default=0), tokens=Sum("tokens", default=0), requests=Count("id")
     )
+    return {**totals, **calls, "cost": _cost(run, calls["tokens"], calls["embeddings_computed"]), **by_reason(items)}
+
+
+def _cost(run: IngestionRun, tokens: int, embeddings: int) -> str | None:
+    """By the price of the model, else by what the source's settings say a thousand segments cost."""
     price = run.space.embedding_model.price_per_million_tokens if run.space_id else None
-    cost = str(price * Decimal(calls["tokens"]) / 1_000_000) if price is not None else None
-    return {**totals, **calls, "cost": cost, **by_reason(items)}
+    if price is not None:
+        return str(price * Decimal(tokens) / 1_000_000)
+    entries = run.version.document.get("sources", []) if run.version_id else []
+    own = next((entry for entry in entries if UUID(entry["id"]) == run.source_id), {})
+    price = (own.get("settings") or {}).get("cost_per_thousand_segments")
+    return str(Decimal(str(price)) * embeddings / 1000) if price is not None else None
 
 
 def by_reason(items) -> dict[str, dict[str, int]]:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from functools import partial
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import transaction
@@ -43,8 +44,7 @@ def purge_source(source: Source, *, reembed: bool = False, user: User | None = N
 
     Chunks go on answering until then. Vectors of equal texts are reused, unless `reembed`. Takes the source's claim.
     """
-    run = claims.claim(source, kind=Kind.MAINTENANCE, version=None, space=None, user=user, listed_at=timezone.now())
-    with _closing(run), claims.writing(run):
+    with maintaining(source, user=user) as run, claims.writing(run):
         if reembed:
             forget_vectors(source)
         return Document.objects.filter(source=source).update(
@@ -60,10 +60,24 @@ def purge_source(source: Source, *, reembed: bool = False, user: User | None = N
 
 
 @contextmanager
-def _closing(run: IngestionRun) -> Iterator[None]:
-    """End a maintenance claim with its work, also when that fails: a claim left open would block the source for days."""
+def maintaining(source: Source, *, user: User | None = None, like: IngestionRun | None = None) -> Iterator[IngestionRun]:
+    """A maintenance claim that ends with its work, also when that fails: left open it would block the source for days.
+
+    It is leased, so that the sweep, which sees a run without open items, does not close it meanwhile; long work renews it
+    by `claims.keep`. `like` is the run whose version and space it works under.
+    """
+    run = claims.claim(
+        source,
+        kind=Kind.MAINTENANCE,
+        version=like.version if like else None,
+        space=like.space if like else None,
+        user=user,
+        listed_at=timezone.now(),
+        lease_token=uuid4(),
+        lease_until=timezone.now() + timedelta(seconds=settings.ENV.lease_seconds),
+    )
     try:
-        yield
+        yield run
     except BaseException as error:
         claims.finish(run, status=Status.FAILED, stop_reason="", error=str(error)[:2000])
         raise
@@ -90,14 +104,12 @@ def confirm_removals(run: IngestionRun, *, user: User | None = None) -> int:
     The source is claimed before the plan is taken: a run in the way is a `Conflict`, and the plan waits.
     """
     _require_plan(run)
-    maintenance = claims.claim(
-        run.source, kind=Kind.MAINTENANCE, version=run.version, space=run.space, user=user, listed_at=timezone.now()
-    )
-    with _closing(maintenance):
+    with maintaining(run.source, user=user, like=run) as maintenance:
         planned = _answer(run)
         kept = _seen_since(run, planned)
         ids = [identifier for identifier in planned if identifier not in kept]
         for start in range(0, len(ids), 100):
+            claims.keep(maintenance)
             remove_documents(maintenance, ids[start : start + 100])
     return len(ids)
 

@@ -162,3 +162,33 @@ def test_foreign_and_absent_runs_are_the_same_404(editor, stranger, anonymous, s
         assert stranger.post(f"{source_url}/{path}").status_code == 404
     assert stranger.get(f"{source_url}/runs").status_code == 404
     assert stranger.delete(f"{source_url}/documents").status_code == 404
+
+
+def test_the_finish_stage_does_not_close_a_confirmation_under_way(source):
+    """A maintenance run has no open item, so the sweep wakes that stage."""
+    from ingestion import sweeping
+    from ingestion.services.runs import maintaining
+    from ingestion.stages import slices
+
+    with maintaining(source) as run:
+        sweeping.sweep()
+        slices.work("finish", run.id, f"{run.id}:{uuid4().hex}")
+        run.refresh_from_db()
+        assert run.is_open
+    run.refresh_from_db()
+    assert (run.status, run.stop_reason) == ("succeeded", "completed")
+
+
+def test_a_run_costs_what_its_source_says_where_the_model_has_no_price(actor, editor, knowledge_base, upload, run_now):
+    from decimal import Decimal
+
+    from kb import versioning
+
+    document = dict(versioning.read(knowledge_base).document)
+    (entry,) = document["sources"]
+    settings = {**entry["settings"], "cost_per_thousand_segments": 0.5}
+    versioning.publish(knowledge_base, document={**document, "sources": [{**entry, "settings": settings}]}, expected=1, actor=actor)
+    upload(("a.md", NOTE))
+    counters = editor.get(f"/api/v1/runs/{run_now().id}").json()["counters"]
+    assert counters["embeddings_computed"] == 1
+    assert Decimal(counters["cost"]) == Decimal("0.0005")
