@@ -13,11 +13,12 @@ from kb.admin.rows import RowAdmin, ShownOnly
 
 @admin.register(EmbeddedText)
 class EmbeddedTextAdmin(ShownOnly, RowAdmin):
-    """Texts that are paid, or wanted. A vector is never shown: it is numbers and a lot of them."""
+    """Texts that are paid, or wanted, of all the organization's knowledge bases: for who may see all of them. A vector is never
+    shown: it is numbers and a lot of them."""
 
-    level: ClassVar[Level] = Level.EDIT
+    level: ClassVar[Level] = Level.ADMIN
     list_display = ("id", "organization", "space", "is_paid", "tokens", "failures", "error", "used_at")
-    list_filter = ("space",)
+    list_filter = (("space", admin.RelatedOnlyFieldListFilter),)
     list_select_related = ("organization", "space__embedding_model")
     exclude = ("vector", "text_hash", "lease_token")
     ordering = ("-id",)
@@ -34,9 +35,9 @@ class EmbeddedTextAdmin(ShownOnly, RowAdmin):
 class ProviderCallAdmin(ShownOnly, RowAdmin):
     """Each request to a provider: written before it is sent, so one without an answer was cut short."""
 
-    level: ClassVar[Level] = Level.EDIT
+    level: ClassVar[Level] = Level.ADMIN
     list_display = ("id", "organization", "space", "run", "texts", "tokens", "sent_at", "received_at", "error")
-    list_filter = ("space",)
+    list_filter = (("space", admin.RelatedOnlyFieldListFilter),)
     list_select_related = ("organization", "space__embedding_model", "run__source__knowledge_base")
     ordering = ("-id",)
 

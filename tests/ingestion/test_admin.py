@@ -178,3 +178,12 @@ def test_a_private_knowledge_base_is_hidden_from_colleagues(organization, knowle
     client = client_of(make_user(organization, "dave", "editor"))
     for model in ("ingestion_ingestionrun", "ingestion_runitem", "kb_source"):
         assert list(client.get(url(f"{model}_changelist")).context["cl"].result_list) == []
+
+
+def test_texts_of_private_knowledge_bases_are_not_shown_to_every_editor(run, alice, carol):
+    """The cache is shared by all of an organization's knowledge bases, so only who may see all of them sees it."""
+    for model in ("embeddedtext", "providercall"):
+        page = url(f"ingestion_{model}_changelist")
+        assert client_of(carol).get(page).context["cl"].result_count == 1
+        answer = client_of(alice).get(page)
+        assert answer.status_code == 403 or answer.context["cl"].result_count == 0
