@@ -11,6 +11,7 @@ from config.registry import Registry
 from kb import schemas
 from kb.access import Actor, embedding_models
 from kb.models import EmbeddingModel, KnowledgeBase, KnowledgeBaseVersion, Source
+from kb.providers.tokens import known_tokenizers
 from kb.schemas.diff import Change, diff
 from kb.signals import version_published
 
@@ -21,6 +22,8 @@ def rules() -> schemas.Rules:
         known_stores=frozenset(settings.VECTOR_STORES),
         known_providers=frozenset(Registry("embedding provider", settings.EMBEDDING_PROVIDERS).names()),
         min_interval_seconds=settings.ENV.min_schedule_interval,
+        known_rerankers=frozenset(),
+        known_tokenizers=known_tokenizers(),
         allowed_networks=settings.ENV.allowed_private_networks,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -107,6 +108,11 @@ class _BytePairs:
 
     def _encode(self, text: str) -> list[int]:
         return self._encoding.encode_ordinary(_SURROGATE.sub("\ufffd", text))
+
+
+def known_tokenizers() -> frozenset[str]:
+    """The public encodings that this installation has; the estimate and a model's own are always there."""
+    return frozenset(_BPE_NAMES) if find_spec("bpe_openai") is not None else frozenset()
 
 
 def token_counter(spec: ModelSpec) -> TokenCounter:

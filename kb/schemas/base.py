@@ -20,6 +20,8 @@ class Rules:
     known_stores: frozenset[str] = field(default=frozenset({"pgvector", "memory"}))
     known_providers: frozenset[str] = field(default=frozenset({"local", "openai", "hashing"}))
     min_interval_seconds: int = 60
+    known_rerankers: frozenset[str] | None = None  # None: not checked
+    known_tokenizers: frozenset[str] = field(default=frozenset({"cl100k_base", "o200k_base"}))  # besides `model` and `estimate`
     allowed_networks: tuple[AllowedNetwork, ...] = ()
     trusted: bool = False  # the author is an operator of the installation, whose endpoints may be private
 

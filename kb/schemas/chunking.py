@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
-from kb.schemas.base import Document
+from kb.schemas.base import Document, rules_of
 
 AUTO_TARGET = 400  # tokens, where the model reads that much
 _TRANSCRIPT = {"target_tokens": 450, "overlap": 0.15}
@@ -66,6 +66,14 @@ class Chunking(Document):
         if isinstance(data, dict) and data.get("strategy") == "transcript":
             return {**_TRANSCRIPT, **data}
         return data
+
+    @field_validator("tokenizer")
+    @classmethod
+    def _installed(cls, tokenizer: str, info: ValidationInfo) -> str:
+        rules = rules_of(info)
+        if rules.strict and tokenizer not in ("model", "estimate", *rules.known_tokenizers):
+            raise ValueError(f"'{tokenizer}' needs the package bpe-openai, which is not installed here. Write `model` or `estimate`.")
+        return tokenizer
 
     @field_validator("overlap")
     @classmethod

@@ -8,7 +8,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from kb.schemas.addresses import check_url
 from kb.schemas.base import BIGGEST_INTEGER, Document, Name, Text, refuse_reference, refuse_unstorable, rules_of
 from kb.schemas.parameters import REFERENCE, ParameterValue, check_parameters, looks_secret
-from kb.schemas.providers import PROVIDERS, ProviderRules
+from kb.schemas.providers import PACKAGED_MODELS, PROVIDERS, TOKENIZERS, ProviderRules
 
 DIMENSIONS = (256, 384, 512, 768, 1024, 1536, 3072)
 _SECRET_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
@@ -45,6 +45,15 @@ class EmbeddingModelInput(Document):
             return value
         fate = "is not available yet in this version" if value in PROVIDERS else "is not known"
         raise ValueError(f"'{value[:100]}' {fate}. Available: {', '.join(sorted(known))}.")
+
+    @field_validator("model")
+    @classmethod
+    def _model(cls, value: str, info: ValidationInfo) -> str:
+        if info.data.get("provider") == "local" and value not in PACKAGED_MODELS and not rules_of(info).trusted:
+            raise ValueError(
+                f"is not {PACKAGED_MODELS[0]}. Any other local model is a folder of the server or fetched to it: an operator registers it."
+            )
+        return value
 
     @field_validator("dimension")
     @classmethod
@@ -93,6 +102,10 @@ class EmbeddingModelInput(Document):
         rules = _rules(info)
         hint = "Write the address in `endpoint`." if rules.takes_endpoint else "Remove it."
         check_parameters(value, owner=f"provider {provider}", allowed=rules.parameters, hint=hint)
+        tokenizer = value.get("tokenizer")
+        if tokenizer is not None and tokenizer not in TOKENIZERS and not rules_of(info).trusted:
+            known = ", ".join(TOKENIZERS)
+            raise ValueError(f"names the tokenizer '{str(tokenizer)[:100]}', which only an operator may. Known: {known}.")
         for key in rules.required_parameters:
             if value.get(key) in (None, ""):
                 raise ValueError(f"must hold '{key}': provider {provider} cannot work without it.")

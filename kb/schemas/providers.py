@@ -44,6 +44,10 @@ PROVIDERS: dict[str, ProviderRules] = {
     "voyage": ProviderRules(parameters=_CALLS | {"dimensions"}, dimensions="dimensions", needs_credential=True),
 }
 
+# What an organization may name by itself: everything else is a path of the server, or fetched to it.
+PACKAGED_MODELS = ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2")
+TOKENIZERS = ("estimate", "cl100k_base", "o200k_base", *PACKAGED_MODELS)
+
 # Parameters that say how a vector is computed or fetched, not which vector it is; every other one changes the embedding space.
 WITHOUT_EFFECT_ON_VECTORS = frozenset(
     {"backend", "device", "timeout", "batch_texts", "batch_tokens", "tokenizer", "keep_alive"}

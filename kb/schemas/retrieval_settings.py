@@ -2,9 +2,9 @@
 
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from kb.schemas.base import Document, Name
+from kb.schemas.base import Document, Name, rules_of
 
 Mode = Literal["vector", "keyword", "hybrid"]
 
@@ -34,6 +34,15 @@ class RetrievalSettings(Document):
     )
     neighbours: int = Field(default=1, ge=0, le=5, description="Chunks before and after a hit that are joined to it.")
     rerank: Name | None = Field(default=None, description="Name of a registered reranker; none leaves the fused order.")
+
+    @field_validator("rerank")
+    @classmethod
+    def _available(cls, value: str | None, info: ValidationInfo) -> str | None:
+        rules = rules_of(info)
+        if value is not None and rules.strict and rules.known_rerankers is not None and value not in rules.known_rerankers:
+            known = ", ".join(sorted(rules.known_rerankers)) or "none"
+            raise ValueError(f"'{value[:100]}' is no reranker of this installation. Available: {known}.")
+        return value
 
     @model_validator(mode="before")
     @classmethod

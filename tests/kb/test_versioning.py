@@ -1,10 +1,12 @@
 """Publishing: immutable numbered versions under a stable identity."""
 
+from dataclasses import replace
+
 import pytest
 from django.db import DatabaseError, transaction
 
 from config.errors import Conflict, InvalidInput, StaleVersion
-from kb import services, versioning
+from kb import schemas, services, versioning
 from kb.models import KnowledgeBaseVersion, Source
 
 pytestmark = pytest.mark.django_db
@@ -84,3 +86,16 @@ def test_a_document_that_does_not_hold_is_refused_by_path(actor, hashing_model, 
     with pytest.raises(InvalidInput) as refused:
         services.create_knowledge_base(actor, document=document)
     assert message in f"{refused.value.message} {refused.value.extra}"
+
+
+def test_a_reranker_that_is_not_there_is_refused_and_not_ignored(knowledge_base, actor):
+    with pytest.raises(InvalidInput, match="is no reranker of this installation"):
+        versioning.publish(knowledge_base, document=change(knowledge_base, retrieval={"rerank": "x"}), expected=1, actor=actor)
+
+
+def test_a_tokenizer_that_is_not_installed_is_refused_before_a_run_meets_it():
+    lacking = replace(versioning.rules(), known_tokenizers=frozenset())
+    document = {"name": "Handbooks", "chunking": {"tokenizer": "cl100k_base"}}
+    with pytest.raises(InvalidInput, match="needs the package bpe-openai"):
+        schemas.load(document, rules=lacking)
+    assert schemas.load_stored(document).chunking.tokenizer == "cl100k_base"

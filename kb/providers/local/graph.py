@@ -18,7 +18,7 @@ from openvino import opset13 as op
 from config.errors import InvalidInput
 from kb.providers.local.weights import MappedWeights
 
-_USE_TORCH = "Set parameters.backend to torch for this model (and install requirements/torch.txt)."
+_USE_TORCH = "Set parameters.backend to torch for this model (and install it: make torch)."
 _ACTIVATIONS = {
     "gelu": lambda x: op.gelu(x, "erf"),
     "gelu_new": lambda x: op.gelu(x, "tanh"),

@@ -48,7 +48,7 @@ def _import_libraries(spec: ModelSpec) -> tuple[Any, Any]:
         import torch
     except ImportError:
         raise InvalidInput(
-            f"The model {spec.name} asks for the torch backend, which is not installed. Install requirements/torch.txt, "
+            f"The model {spec.name} asks for the torch backend, which is not installed. Install it (make torch), "
             "or set parameters.backend to openvino."
         ) from None
     return sentence_transformers, torch

@@ -131,3 +131,19 @@ def test_an_unreachable_provider_is_a_sentence(operator, organization):
     answer = operator.post(f"{url}/test")
     assert answer.status_code in (502, 503)
     assert answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("values", "path"),
+    [
+        ({"provider": "local", "model": "/etc", "dimension": 384}, "model"),
+        ({"provider": "local", "model": "somebody/else", "dimension": 384, "parameters": {"backend": "torch"}}, "model"),
+        ({"parameters": {"tokenizer": "/etc/passwd"}}, "parameters"),
+    ],
+)
+def test_files_of_the_server_are_named_by_operators_alone(admin, values, path):
+    answer = admin.post(ALL, {**HASHING, **values}, format="json")
+    assert answer.status_code == 400
+    assert [error["path"] for error in answer.json()["errors"]] == [path]
+    packaged = {"provider": "local", "model": "all-MiniLM-L6-v2", "dimension": 384}
+    assert admin.post(ALL, {**HASHING, **packaged}, format="json").status_code == 201
