@@ -42,13 +42,19 @@ class Sandbox:
 
     def warm(self) -> None:
         """Start every child now, so that the first files need not wait for them."""
-        started = []
-        for _ in range(self._size):
-            self._free.acquire()
-            started.append(self._start())
-        for child in started:
-            self._put_back(child)
-            self._free.release()
+        started: list[Child] = []
+        try:
+            for _ in range(self._size):
+                self._free.acquire()
+                try:
+                    started.append(self._start())
+                except BaseException:
+                    self._free.release()  # or one job less would run at a time for as long as the process lives
+                    raise
+        finally:
+            for child in started:
+                self._put_back(child)
+                self._free.release()
 
     def run(self, request: dict[str, Any]) -> dict[str, Any]:
         limits = Limits(**request.get("limits") or {})

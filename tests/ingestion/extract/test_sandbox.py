@@ -152,3 +152,15 @@ def test_passages_come_with_the_text_and_without(sandbox, tmp_path, tokenizer):
     assert reply["passages"] == sandbox.run({"op": "chunk", "path": str(path), "title": "Title", "chunk": wanted})["passages"]
     last = reply["passages"][-1]
     assert reply["extracted"]["markdown"][last["start"] : last["end"]].endswith("reading desks.")
+
+
+def test_a_start_that_fails_while_warming_leaves_room_for_the_next(note, monkeypatch):
+    """`TMPDIR` is where a child gets its inbox; without it none can start."""
+    import tempfile
+
+    with Sandbox(size=1) as pool:
+        monkeypatch.setattr(tempfile, "tempdir", str(note.parent / "missing"))
+        with pytest.raises(FileNotFoundError):
+            pool.warm()
+        monkeypatch.undo()
+        assert Extracted.from_json(pool.run(request(note))["extracted"]).markdown
