@@ -35,6 +35,7 @@ class Fleet:
     environment: Mapping[str, str]
     logs: Path
     port: int
+    prefix: tuple[str, ...] = ()  # put before each command: another user, other limits
     processes: dict[str, subprocess.Popen] = field(default_factory=dict)
     peak_mb: dict[str, float] = field(default_factory=dict)
 
@@ -50,7 +51,7 @@ class Fleet:
             arguments = [*ROLES[name], *(["--port", str(self.port)] if name == "web" else [])]
             with open(self.logs / f"{name}.log", "ab") as log:
                 self.processes[name] = subprocess.Popen(
-                    [sys.executable, "-m", "config.roles", *arguments],
+                    [*self.prefix, sys.executable, "-m", "config.roles", *arguments],
                     cwd=ROOT,
                     env={**_inherited(), **self.environment},
                     stdin=subprocess.DEVNULL,

@@ -9,7 +9,7 @@ import httpx
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from config.embedded.stack import read_stack
+from config.embedded.stack import read_stack, report
 from kb import services
 from kb.models import ApiKey, EmbeddingModel, Organization, Role, User
 
@@ -145,6 +145,8 @@ class Command(BaseCommand):
             f"\nAdmin    {url}/admin/   login: {login if user and user.username == 'admin' else user}\n"
             f"API      {url}/api/v1/docs\nAPI key  {key}\n"
         )
+        if read_stack(settings.HOME):
+            self.stdout.write("What each process costs in memory:\n" + report(settings.HOME))
 
     def _progress(self, text: str) -> None:
         if sys.stdout.isatty():

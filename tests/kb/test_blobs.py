@@ -1,0 +1,90 @@
+"""Stored bytes: one copy per content and organization, checked when read, collected a day after their last use."""
+
+from datetime import timedelta
+from io import BytesIO
+
+import pytest
+from django.core.files.storage import default_storage
+from django.utils import timezone
+
+from config.errors import Unavailable
+from kb import blobs
+from kb.models import Blob, Document, File
+
+pytestmark = pytest.mark.django_db
+
+
+def age(blob: Blob, hours: float) -> None:
+    Blob.objects.filter(id=blob.id).update(touched_at=timezone.now() - timedelta(hours=hours))
+
+
+def test_equal_contents_are_stored_once_in_an_organization_and_never_across(organization, other_organization):
+    first = blobs.store_bytes(organization.id, b"the same")
+    assert blobs.store_stream(organization.id, BytesIO(b"the same")).id == first.id
+    other = blobs.store_bytes(other_organization.id, b"the same")
+    assert (other.id, other.storage_key) != (first.id, first.storage_key)
+
+
+def test_many_texts_come_back_in_their_order(organization):
+    known = blobs.store_bytes(organization.id, "zwei".encode())
+    stored = blobs.store_texts(organization.id, ["eins", "zwei", "eins"])
+    assert [blobs.read_text(blob) for blob in stored] == ["eins", "zwei", "eins"]
+    assert stored[1].id == known.id
+    assert stored[0].id == stored[2].id
+
+
+def test_a_damaged_file_is_not_handed_out(organization):
+    blob = blobs.store_bytes(organization.id, b"right")
+    with open(default_storage.path(blob.storage_key), "wb") as file:
+        file.write(b"wrong")
+    with pytest.raises(Unavailable, match="damaged"):
+        blobs.read_bytes(blob)
+
+
+def test_a_missing_file_says_so(organization):
+    blob = blobs.store_bytes(organization.id, b"here")
+    default_storage.delete(blob.storage_key)
+    with pytest.raises(Unavailable, match="missing"), blobs.local_path(blob):
+        pass
+
+
+@pytest.mark.parametrize(("hours", "collected"), [(25, 1), (23, 0)])
+def test_what_nothing_names_goes_after_a_day(organization, hours, collected):
+    blob = blobs.store_bytes(organization.id, f"old {hours}".encode())
+    age(blob, hours)
+    assert blobs.collect() == collected
+    assert default_storage.exists(blob.storage_key) is not bool(collected)
+
+
+def test_what_is_named_stays(organization, knowledge_base, source):
+    blob = blobs.store_bytes(organization.id, b"named")
+    File.objects.create(organization=organization, blob=blob, name="a", size=5, sha256=bytes(blob.sha256))
+    age(blob, 1000)
+    assert blobs.collect() == 0
+
+
+def test_the_day_counts_from_the_last_reference(organization, knowledge_base, source):
+    """A backup that copies files after the dump of the database still finds what was deleted in between."""
+    content, markdown = (blobs.store_bytes(organization.id, text) for text in (b"file", b"markdown"))
+    file = File.objects.create(organization=organization, blob=content, name="a", size=4, sha256=bytes(content.sha256))
+    document = Document.objects.create(
+        organization=organization, knowledge_base=knowledge_base, source=source, key="a", key_hash=b"a" * 16, file=file, markdown=markdown
+    )
+    for blob in (content, markdown):
+        age(blob, 1000)
+    document.delete()
+    file.delete()
+    assert blobs.collect() == 0
+    for blob in (content, markdown):
+        age(blob, 25)
+    assert blobs.collect() == 2
+
+
+def test_a_document_that_leaves_its_markdown_touches_it(organization, knowledge_base, source):
+    old, new = (blobs.store_bytes(organization.id, text) for text in (b"old", b"new"))
+    document = Document.objects.create(
+        organization=organization, knowledge_base=knowledge_base, source=source, key="a", key_hash=b"a" * 16, markdown=old
+    )
+    age(old, 1000)
+    Document.objects.filter(id=document.id).update(markdown=new)
+    assert blobs.collect() == 0
