@@ -5,6 +5,7 @@ python tests/benchmarks/ingest.py [PATH]        # a folder of files; default: cr
 
 import argparse
 import json
+import os
 import random
 import sys
 import tempfile
@@ -26,7 +27,7 @@ from pathlib import Path
 from kb.providers import ModelSpec, Role, embed, load_provider
 texts = json.loads(Path(sys.argv[1]).read_text())
 spec = ModelSpec(name="bench", provider="local", model="all-MiniLM-L6-v2", dimension=384, max_input_tokens=256)
-provider = load_provider(spec)
+provider = load_provider(spec, threads=int(sys.argv[2]) or None)
 embed(provider, spec, texts[:64], Role.DOCUMENT)
 started = time.monotonic()
 for start in range(0, len(texts), 256):
@@ -39,13 +40,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("path", nargs="?", type=Path)
     parser.add_argument("--limit", type=int, help="at most so many files")
+    parser.add_argument("--threads", type=int, default=0, help="threads of the embedder, in the pipeline and bare (default: every core)")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         source = arguments.path or write_corpora(Path(folder))
         files = sorted(path for path in source.rglob("*") if path.is_file())[: arguments.limit]
         if not files:
             sys.exit(f"There are no files in {source}.")
-        print(json.dumps(measure(files, Path(folder))), flush=True)
+        print(json.dumps(measure(files, Path(folder), threads=arguments.threads)), flush=True)
 
 
 def write_corpora(folder: Path) -> Path:
@@ -83,24 +85,23 @@ def expected_texts(files: list[Path]) -> list[str]:
     return texts
 
 
-def bare_seconds(texts: list[str], folder: Path) -> float:
+def bare_seconds(texts: list[str], folder: Path, *, threads: int) -> float:
     """The embedder alone in a process of its own, with the pipeline's backend and threads."""
-    import os
     import subprocess
 
     path = folder / "texts.json"
     path.write_text(json.dumps(texts))
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "DJANGO_SETTINGS_MODULE": "config.settings"}
-    done = subprocess.run([sys.executable, "-c", BARE, str(path)], capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run([sys.executable, "-c", BARE, str(path), str(threads)], capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
         sys.exit(done.stderr[-2000:])
     return float(done.stdout.strip().splitlines()[-1])
 
 
-def measure(files: list[Path], folder: Path) -> dict[str, object]:
+def measure(files: list[Path], folder: Path, *, threads: int) -> dict[str, object]:
     texts = expected_texts(files)
-    with installation() as installed:
-        before = bare_seconds(texts, folder)
+    with installation(LECTERN_EMBED_THREADS=str(threads)) as installed:
+        before = bare_seconds(texts, folder, threads=threads)
         fleet, client = installed.fleet, installed.client
         with watched(fleet):
             knowledge_base, source = client.create_knowledge_base("bench", chunking={"target_tokens": "auto"})
@@ -109,7 +110,7 @@ def measure(files: list[Path], folder: Path) -> dict[str, object]:
             web_mb = fleet.peak_mb["web"]
             seconds, state = client.timed_ingest(knowledge_base, source)
             counters = state["counters"]
-            after = bare_seconds(texts, folder)
+            after = bare_seconds(texts, folder, threads=threads)
             again, rerun = client.timed_ingest(knowledge_base, source)
             edit = edit_embeddings(client)
             client.search(knowledge_base, "How does heat flow in a boundary layer?")
@@ -118,6 +119,7 @@ def measure(files: list[Path], folder: Path) -> dict[str, object]:
     bare = 2 * len(texts) / (before + after)
     return {
         "bench": "ingest",
+        "threads": threads or os.cpu_count(),
         "documents": stored,
         "ingested": counters["ingested"],
         "chunks": chunks,
