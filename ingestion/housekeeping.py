@@ -12,7 +12,7 @@ from ingestion.models import EmbeddedText, IngestionRun, ProviderCall
 from kb import blobs
 from kb.models import Document, EmbeddingSpace, File, IdempotencyKey, KnowledgeBase, Organization, Source
 from kb.stores import statistics
-from kb.stores.provision import build_indexes
+from kb.stores.provision import build_indexes, drop_space
 
 log = logging.getLogger(__name__)
 
@@ -73,14 +73,26 @@ def _delete_documents(source: Source) -> int:
 
 def clear_deleted() -> None:
     """Knowledge bases and organizations that were deleted; they have answered 404 since."""
+    leaving = Organization.objects.filter(state=Organization.State.DELETING)
+    KnowledgeBase.objects.filter(organization__in=leaving).update(state=KnowledgeBase.State.DELETING)
     for knowledge_base in KnowledgeBase.objects.filter(state=KnowledgeBase.State.DELETING):
         for source in Source.objects.filter(knowledge_base=knowledge_base):
             clear_source(source)
         knowledge_base.delete()
-    for organization in Organization.objects.filter(state=Organization.State.DELETING):
-        KnowledgeBase.objects.filter(organization=organization).update(state=KnowledgeBase.State.DELETING)
+    for organization in leaving:
         if not KnowledgeBase.objects.filter(organization=organization).exists():
-            organization.delete()
+            _clear_organization(organization)
+
+
+def _clear_organization(organization: Organization) -> None:
+    """What a cascade would leave over, or stumble upon: files in the storage, partitions of the organization's own models."""
+    File.objects.filter(organization=organization).delete()
+    while blobs.remove_all(organization.id):
+        pass
+    for space in EmbeddingSpace.objects.filter(embedding_model__organization=organization):
+        drop_space(space)
+        space.delete()
+    organization.delete()
 
 
 def fold_words() -> None:

@@ -1,13 +1,14 @@
 """Stored bytes: content-addressed per organization, over Django's storage (a folder by default, S3 by setting).
 
-The file is written before the row names it, so a row never points at nothing; a file that no row names is left by a
-crash and is found by the collector's listing. Reuse locks and touches the row, the collector deletes rows under the
-same lock, and the file only after the row is gone.
+The file is written before the row names it, so a row never points at nothing; a crash between the two leaves a file
+that no row names. Reuse locks and touches the row, the collector deletes rows under the same lock, and the file only
+after the row is gone.
 """
 
 import hashlib
+import logging
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -21,6 +22,8 @@ from django.utils import timezone
 
 from config.errors import Unavailable
 from kb.models import Blob
+
+log = logging.getLogger(__name__)
 
 COLLECT_AFTER = timedelta(hours=24)
 _REFERENCES = (
@@ -121,6 +124,24 @@ def collect(limit: int = 500) -> int:
         )
         rows = cursor.fetchall()
         cursor.execute("DELETE FROM kb_blob WHERE id = ANY(%s)", [[row[0] for row in rows]])
-    for _, key in rows:
-        default_storage.delete(key)
+    _delete_files(key for _, key in rows)
     return len(rows)
+
+
+def remove_all(organization_id: UUID, limit: int = 500) -> int:
+    """Remove blobs of an organization that is going, whenever they were touched; how many. Call it until it returns 0."""
+    with transaction.atomic():
+        rows = Blob.objects.select_for_update().filter(organization_id=organization_id).order_by("id")[:limit]
+        found = list(rows.values_list("id", "storage_key"))
+        Blob.objects.filter(id__in=[identifier for identifier, _ in found]).delete()
+    _delete_files(key for _, key in found)
+    return len(found)
+
+
+def _delete_files(keys: Iterable[str]) -> None:
+    """One that cannot be deleted is logged and does not keep the others."""
+    for key in keys:
+        try:
+            default_storage.delete(key)
+        except OSError as error:
+            log.warning("The stored file %s could not be deleted and is left over: %s", key, error)
