@@ -34,11 +34,14 @@ class Plan:
 
 def plan_for(run: IngestionRun) -> Plan:
     """The plan of a run. Settings of internal sources are the defaults."""
-    return _plan(run.version_id, run.source_id, run.space_id, run.organization_id)
+    model = run.space.embedding_model
+    # What may change of a model under the same space.
+    changeable = (model.max_input_tokens, model.parameters.get("tokenizer"))
+    return _plan(run.version_id, run.source_id, run.space_id, run.organization_id, changeable)
 
 
 @lru_cache(maxsize=256)
-def _plan(version_id: UUID, source_id: UUID, space_id: int, organization_id: UUID) -> Plan:
+def _plan(version_id: UUID, source_id: UUID, space_id: int, organization_id: UUID, changeable: tuple[object, ...]) -> Plan:
     # Versions and spaces never change, so a plan may be kept for as long as the process lives.
     document = schemas.load_stored(KnowledgeBaseVersion.objects.get(id=version_id).document)
     source = Source.objects.get(id=source_id)
