@@ -1,6 +1,7 @@
 """Django's settings, all of them from `config.env` and, where no service is given, from the embedded ones."""
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
@@ -116,6 +117,8 @@ SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SITE_URL.startswith("https://")
 
+if ENV.storage == "s3" and find_spec("boto3") is None:
+    raise ImproperlyConfigured("LECTERN_STORAGE is s3, which needs the package boto3. Install it beside Lectern: pip install boto3")
 _FILE_STORAGE = {
     "BACKEND": "django.core.files.storage.FileSystemStorage",
     "OPTIONS": {"location": str(HOME / "blobs"), "base_url": None, "file_permissions_mode": 0o600, "directory_permissions_mode": 0o700},
