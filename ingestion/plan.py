@@ -11,7 +11,7 @@ from django.conf import settings
 from ingestion.chunk.budget import resolve_budget
 from ingestion.models import IngestionRun
 from kb import schemas
-from kb.embedding import spec_of
+from kb.embedding import plain_spec
 from kb.models import EmbeddingSpace, KnowledgeBaseVersion, Source
 from kb.providers.tokens import counter_name, token_counter_for
 from kb.schemas import fingerprints
@@ -37,18 +37,18 @@ def plan_for(run: IngestionRun) -> Plan:
     model = run.space.embedding_model
     # What may change of a model under the same space.
     changeable = (model.max_input_tokens, model.parameters.get("tokenizer"))
-    return _plan(run.version_id, run.source_id, run.space_id, run.organization_id, changeable)
+    return _plan(run.version_id, run.source_id, run.space_id, changeable)
 
 
 @lru_cache(maxsize=256)
-def _plan(version_id: UUID, source_id: UUID, space_id: int, organization_id: UUID, changeable: tuple[object, ...]) -> Plan:
+def _plan(version_id: UUID, source_id: UUID, space_id: int, changeable: tuple[object, ...]) -> Plan:
     # Versions and spaces never change, so a plan may be kept for as long as the process lives.
     document = schemas.load_stored(KnowledgeBaseVersion.objects.get(id=version_id).document)
     source = Source.objects.get(id=source_id)
     entry = next((entry for entry in document.sources if UUID(entry.id) == source.id), None)
     limits = entry.settings if entry else SourceSettings()
     space = EmbeddingSpace.objects.select_related("embedding_model").get(id=space_id)
-    spec = spec_of(space.embedding_model, organization_id=organization_id)
+    spec = plain_spec(space.embedding_model)
     chunking = document.chunking
     tokenizer = counter_name(spec) if chunking.tokenizer == "model" else chunking.tokenizer
     counter = token_counter_for(tokenizer)

@@ -1,5 +1,6 @@
 """From a registered model to a provider that can be called: the one place where its credential is resolved."""
 
+from dataclasses import replace
 from uuid import UUID
 
 from django.utils import timezone
@@ -19,6 +20,15 @@ def spec_of(model: EmbeddingModel, *, organization_id: UUID | None = None) -> Mo
         # An organization's own model may have an endpoint of its choice; the installation's secrets do not go there.
         return services.secret_value(owner, name, own_only=model.organization_id is not None)
 
+    return replace(
+        plain_spec(model),
+        credential=lookup(model.credential) if model.credential else None,
+        parameters=secrets.resolve(model.parameters, lookup),
+    )
+
+
+def plain_spec(model: EmbeddingModel) -> ModelSpec:
+    """The model without its secrets: enough to count its tokens and to cut text for it, also when a secret is gone."""
     return ModelSpec(
         name=model.name,
         provider=model.provider,
@@ -26,8 +36,7 @@ def spec_of(model: EmbeddingModel, *, organization_id: UUID | None = None) -> Mo
         dimension=model.dimension,
         max_input_tokens=model.max_input_tokens,
         endpoint=model.endpoint or None,
-        credential=lookup(model.credential) if model.credential else None,
-        parameters=secrets.resolve(model.parameters, lookup),
+        parameters=model.parameters,
         query_prefix=model.query_prefix,
         document_prefix=model.document_prefix,
         # Rows without an organization were registered by an installation operator; only those may name a private network.
