@@ -92,7 +92,9 @@ def bare_seconds(texts: list[str], folder: Path, *, threads: int) -> float:
     path = folder / "texts.json"
     path.write_text(json.dumps(texts))
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "DJANGO_SETTINGS_MODULE": "config.settings"}
-    done = subprocess.run([sys.executable, "-c", BARE, str(path), str(threads)], capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", BARE, str(path), str(threads)], capture_output=True, text=True, env=environment, check=False
+    )
     if done.returncode:
         sys.exit(done.stderr[-2000:])
     return float(done.stdout.strip().splitlines()[-1])
