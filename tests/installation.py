@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.client import Client
-from tests.fleet import ROOT, Fleet, _inherited, free_port
+from tests.fleet import QUICK, ROOT, Fleet, _inherited, free_port
 
 _DATABASE = re.compile(r"(?<=/)[^/?]+(?=\?|$)")
 
@@ -43,6 +43,39 @@ def manage(environment: Mapping[str, str], *arguments: str) -> str:
 
 def with_database(url: str, name: str) -> str:
     return _DATABASE.sub(name, url, count=1)
+
+
+def on_tests_services(name: str, *, redis: int, home: Path) -> dict[str, str]:
+    """The environment of a fleet on the servers of the test run, with an empty database and a Redis number of its own."""
+    import psycopg
+
+    owner_url = os.environ["DATABASE_OWNER_URL"]
+    with psycopg.connect(owner_url, autocommit=True) as connection:
+        connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        connection.execute(f'CREATE DATABASE "{name}"')
+    return {
+        **QUICK,
+        "DATABASE_URL": with_database(os.environ["DATABASE_URL"], name),
+        "DATABASE_OWNER_URL": with_database(owner_url, name),
+        "REDIS_URL": f"{os.environ['REDIS_URL'].rpartition('/')[0]}/{redis}",
+        "LECTERN_HOME": str(home),
+        "LECTERN_ALLOWED_PRIVATE_NETWORKS": "127.0.0.1/32:*",
+        "LECTERN_EMBED_THREADS": "1",
+    }
+
+
+@contextmanager
+def started_fleet(environment: Mapping[str, str], logs: Path) -> Iterator[Fleet]:
+    """Tables, first rows, and every role up and ready."""
+    fleet = Fleet(environment, logs, free_port())
+    manage(environment, "migrate", "--database", "owner", "--verbosity", "0")
+    manage(environment, "bootstrap")
+    fleet.start()
+    try:
+        fleet.wait_ready()
+        yield fleet
+    finally:
+        fleet.stop()
 
 
 @contextmanager

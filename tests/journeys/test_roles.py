@@ -10,15 +10,13 @@ from pathlib import Path
 
 import psutil
 import pytest
-from django.db import connections
 
 from tests.client import Client
-from tests.fleet import QUICK, ROLES, ROOT, Fleet, _inherited, free_port
-from tests.installation import manage, with_database
+from tests.fleet import ROLES, ROOT, Fleet, _inherited, free_port
+from tests.installation import manage, on_tests_services
 
 pytestmark = pytest.mark.journey
 
-DATABASE = "lectern_roles"
 # Root's interpreter may lie where nobody else can enter; this one right stands for an environment of the user's own.
 AS_NOBODY = (
     "setpriv",
@@ -31,7 +29,7 @@ AS_NOBODY = (
 
 
 @pytest.fixture
-def roles(tmp_path: Path, tmp_path_factory, django_db_setup, django_db_blocker) -> Iterator[Fleet]:
+def roles(tmp_path: Path, tmp_path_factory) -> Iterator[Fleet]:
     prefix: tuple[str, ...] = ()
     if os.geteuid() == 0:
         if shutil.which("setpriv") is None:
@@ -41,20 +39,7 @@ def roles(tmp_path: Path, tmp_path_factory, django_db_setup, django_db_blocker) 
         for folder in (tmp_path, *tmp_path.parents[:2]):
             folder.chmod(0o755)
         os.chown(tmp_path, nobody.pw_uid, nobody.pw_gid)
-    with django_db_blocker.unblock():
-        owner = connections["owner"]
-        with owner.cursor() as cursor:
-            cursor.execute(f'DROP DATABASE IF EXISTS "{DATABASE}" WITH (FORCE)')
-            cursor.execute(f'CREATE DATABASE "{DATABASE}"')
-        owner.close()
-    environment = {
-        **QUICK,
-        "DATABASE_URL": with_database(os.environ["DATABASE_URL"], DATABASE),
-        "DATABASE_OWNER_URL": with_database(os.environ["DATABASE_OWNER_URL"], DATABASE),
-        "REDIS_URL": f"{os.environ['REDIS_URL'].rpartition('/')[0]}/14",
-        "LECTERN_HOME": str(tmp_path / "home"),
-        "LECTERN_EMBED_THREADS": "1",
-    }
+    environment = on_tests_services("lectern_roles", redis=14, home=tmp_path / "home")
     fleet = Fleet(environment, tmp_path_factory.mktemp("roles"), free_port(), prefix=prefix)
     yield fleet
     fleet.stop()

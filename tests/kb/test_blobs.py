@@ -26,7 +26,7 @@ def test_equal_contents_are_stored_once_in_an_organization_and_never_across(orga
 
 
 def test_many_texts_come_back_in_their_order(organization):
-    known = blobs.store_bytes(organization.id, "zwei".encode())
+    known = blobs.store_bytes(organization.id, b"zwei")
     stored = blobs.store_texts(organization.id, ["eins", "zwei", "eins"])
     assert [blobs.read_text(blob) for blob in stored] == ["eins", "zwei", "eins"]
     assert stored[1].id == known.id
