@@ -45,6 +45,13 @@ _TAKE = f"""
      WHERE text.id = free.id
  RETURNING text.id, text.text, text.tokens, text.attempts
 """  # noqa: S608
+_FREE = """
+    SELECT EXISTS (SELECT 1 FROM ingestion_runitem item, unnest(item.text_hashes) AS wanted (hash), ingestion_embeddedtext text
+                    WHERE item.run_id = %(run)s AND item.stage = 'extracted'
+                      AND text.organization_id = %(organization)s AND text.space_id = %(space)s AND text.text_hash = wanted.hash
+                      AND text.vector IS NULL AND text.error = '' AND (text.not_before IS NULL OR text.not_before <= now())
+                      AND (text.lease_until IS NULL OR text.lease_until < now()))
+"""
 # An item moves on when all its texts have vectors, and fails with the first of its texts that cannot have one.
 _PROMOTE = f"""
     UPDATE ingestion_runitem item SET stage = 'embedded', changed_at = now(), lease_token = NULL, lease_until = NULL, attempts = 0
@@ -61,7 +68,7 @@ _DOOMED = f"""
        AND text.text_hash = wanted.hash AND text.error <> ''
 """  # noqa: S608
 _FORGOTTEN = f"""
-    UPDATE ingestion_runitem item SET stage = 'fetched', changed_at = now()
+    UPDATE ingestion_runitem item SET stage = 'fetched', markdown_id = NULL, changed_at = now()
      WHERE item.id IN ({_WINDOW})
        AND EXISTS (SELECT 1 FROM unnest(item.text_hashes) AS wanted (hash)
                     WHERE NOT EXISTS (SELECT 1 FROM ingestion_embeddedtext text WHERE text.organization_id = %(organization)s
@@ -77,15 +84,20 @@ class Wanted:
     attempts: int
 
 
-def work(run: IngestionRun, part: Slice) -> None:
-    """Embed what the run's items wait for until the slice ends."""
+def work(run: IngestionRun, part: Slice) -> bool:
+    """Embed what the run's items wait for until the slice ends. False if nothing could be taken now: the sweep comes back to it."""
     try:
         spec, provider = provider_of(
             run.space.embedding_model, organization_id=run.organization_id, threads=settings.ENV.embed_threads or None
         )
     except LecternError as error:
         _refuse_all(run, error)
-        return
+        return False
+    _embed_all(run, part, spec, provider)
+    return not limiter.is_paused(spec) and _is_free(run)
+
+
+def _embed_all(run: IngestionRun, part: Slice, spec: ModelSpec, provider: EmbeddingProvider) -> None:
     after = 0
     promote(run, after)
     while not part.is_over and not limiter.is_paused(spec):
@@ -112,6 +124,13 @@ def work(run: IngestionRun, part: Slice) -> None:
             _give_back(token)
         if not often:
             promote(run, after)
+
+
+def _is_free(run: IngestionRun) -> bool:
+    """Whether a text that the run waits for could be taken now: not leased by another worker, not put off."""
+    with connection.cursor() as cursor:
+        cursor.execute(_FREE, {"run": run.id, "organization": run.organization_id, "space": run.space_id})
+        return cursor.fetchone()[0]
 
 
 def _waiting_texts(run: IngestionRun, after: int) -> int:

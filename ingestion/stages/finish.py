@@ -1,12 +1,14 @@
 """The finish stage: what the run means for documents that it did not see, and its outcome. Repeated by the sweep until it is done."""
 
+from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID, uuid4
 
 from django.conf import settings
-from django.db.models import Count, Q
+from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
 
+from config.errors import Conflict, NotFound
 from ingestion import claims
 from ingestion.models import IngestionRun, RunItem
 from ingestion.plan import plan_for
@@ -77,20 +79,24 @@ def _reconcile(run: IngestionRun) -> Reconciliation:
             "document_id", "verdict", "reason"
         )
     }
-    rows = Document.objects.filter(source=run.source, created_at__lte=run.listed_at).values_list("id", "missed_runs", "tombstoned_at")
-    documents = [
-        Known(identifier, missed, tombstoned is not None, seen.get(identifier, Seen.ABSENT))
-        for identifier, missed, tombstoned in rows.iterator()
-    ]
+    rows = Document.objects.filter(source=run.source, created_at__lte=run.listed_at).values_list(
+        "id", "missed_runs", "tombstoned_at", "last_run_id"
+    )
+    documents = []
+    for identifier, missed, tombstoned, last_run in rows.iterator():
+        found = seen.get(identifier, Seen.ABSENT)
+        # A finish that was cut off has counted this run's miss already: two attempts are still one run.
+        counted = last_run == run.id and found in (Seen.ABSENT, Seen.GONE)
+        documents.append(Known(identifier, max(0, missed - counted), tombstoned is not None, found))
     plan = plan_for(run)
-    found = list(seen.values())
+    verdicts = list(seen.values())
     return reconcile(
         documents,
         coverage=Coverage(
             completed=run.stop_reason == StopReason.COMPLETED,
             # An empty upload source is known to be empty: the list is ours.
-            usable=found.count(Seen.PRESENT) + (run.source.kind == Source.Kind.UPLOAD),
-            definitive=found.count(Seen.GONE),
+            usable=verdicts.count(Seen.PRESENT) + (run.source.kind == Source.Kind.UPLOAD),
+            definitive=verdicts.count(Seen.GONE),
         ),
         settings=Settings(plan.settings.tombstone_after_missed_runs, plan.settings.max_deletion_share),
     )
@@ -126,8 +132,11 @@ def _apply(run: IngestionRun, decided: Reconciliation, part: Slice) -> None:
 
 
 def _run_again(run: IngestionRun) -> None:
-    """A file that came while the run was under way is in no list yet: another run follows."""
-    source = Source.objects.filter(id=run.source_id, state=Source.State.ACTIVE, dirty_at__gt=run.listed_at).first()
-    if source is None or run.kind != IngestionRun.Kind.INGEST:
+    """A file that came or changed while the run was under way is in no item of it: another run follows. By the rows and not by times:
+    an upload may be committed after the listing that it began before."""
+    if run.kind != IngestionRun.Kind.INGEST or run.stop_reason != StopReason.COMPLETED:
         return
-    start_run(source, trigger=IngestionRun.Trigger.CHANGE)
+    listed = RunItem.objects.filter(run=run, document_id=OuterRef("id"), epoch=OuterRef("epoch"))
+    if Document.objects.filter(source=run.source_id, file__isnull=False).exclude(Exists(listed)).exists():
+        with suppress(Conflict, NotFound):  # disabled or removed meanwhile, or somebody was quicker
+            start_run(run.source, trigger=IngestionRun.Trigger.CHANGE)

@@ -77,7 +77,7 @@ def _add_items(run: IngestionRun, page: list[Listed], plan: Plan) -> None:
         if item.verdict == Verdict.UNCHANGED:
             unchanged.append(entry.document.id)
     RunItem.objects.bulk_create(items, ignore_conflicts=True)
-    Document.objects.filter(id__in=unchanged).update(missed_runs=0, seen_at=timezone.now(), last_run_id=run.id)
+    Document.objects.filter(id__in=unchanged).update(missed_runs=0, seen_at=timezone.now(), last_run_id=run.id, last_error="")
 
 
 def item_for(run: IngestionRun, entry: Listed, plan: Plan) -> RunItem:

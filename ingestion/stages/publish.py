@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections.abc import Mapping
 from uuid import UUID
 
 import numpy as np
@@ -14,7 +15,7 @@ from ingestion.models import EmbeddedText, IngestionRun, RunItem
 from ingestion.models.embedded_texts import unpack_vector
 from ingestion.plan import plan_for
 from ingestion.rows import update_rows
-from ingestion.stages.items import Outcome, close, close_all, close_superseded, give_back, own, take
+from ingestion.stages.items import Outcome, advance, close, close_all, close_superseded, give_back, own, take
 from ingestion.stages.slices import Slice
 from kb.models import Chunk, Document, Source
 from kb.stores import vectors, words
@@ -70,7 +71,15 @@ def _publish(run: IngestionRun, generations: list[Generation]) -> None:
     generations = [generation for generation in generations if generation.item.id in held]
     documents = _lock_documents(run, generations)
     pairs = [(documents[g.item.id], g) for g in generations if g.item.id in documents]
-    _apply(run, compare(pairs, space=run.space_id))
+    difference = compare(pairs, space=run.space_id)
+    paid = _paid_vectors(run, {passage.text_hash for _, _, passage in difference.new})
+    lacking = {document.id for document, _, passage in difference.new if passage.text_hash not in paid}
+    if lacking:
+        # Vectors were forgotten or collected since they were paid: their documents are read again, so that they are wanted again.
+        advance(Stage.FETCHED, [(g.item, {"markdown": None}) for document, g in pairs if document.id in lacking])
+        pairs = [(document, g) for document, g in pairs if document.id not in lacking]
+        difference = compare(pairs, space=run.space_id)
+    _apply(run, difference, paid)
     update_rows(Document, [(document.id, _values(run, document, generation)) for document, generation in pairs])
     if run.source.kind == Source.Kind.DIRECT:
         for document, _ in pairs:
@@ -107,12 +116,12 @@ def _remove_namesakes(run: IngestionRun, document: Document) -> None:
     Document.objects.filter(source=run.source, key__startswith=document.key + NAMESAKE, created_at__lt=run.created_at).delete()
 
 
-def _apply(run: IngestionRun, difference: Difference) -> None:
+def _apply(run: IngestionRun, difference: Difference, paid: Mapping[bytes, np.ndarray]) -> None:
     """New chunks in with vectors and words, kept ones moved, gone ones out (a trigger takes their vectors and words)."""
     if difference.kept:
         _move(difference.kept)
     if difference.new:
-        _insert(run, difference)
+        _insert(run, difference, paid)
     if difference.gone:
         with connection.cursor() as cursor:
             cursor.execute("DELETE FROM kb_chunk WHERE id = ANY(%s)", [difference.gone])
@@ -142,7 +151,7 @@ def _move(kept: list[tuple[int, Passage]]) -> None:
         )
 
 
-def _insert(run: IngestionRun, difference: Difference) -> None:
+def _insert(run: IngestionRun, difference: Difference, paid: Mapping[bytes, np.ndarray]) -> None:
     rows = Chunk.objects.bulk_create(
         [
             Chunk(
@@ -165,7 +174,6 @@ def _insert(run: IngestionRun, difference: Difference) -> None:
         ]
     )
     passages = [passage for _, _, passage in difference.new]
-    paid = _paid_vectors(run, {passage.text_hash for passage in passages})
     scope: dict[str, UUID] = {"organization": run.organization_id, "knowledge_base": run.knowledge_base_id}
     chunks = [row.id for row in rows]
     vectors.add_vectors(
@@ -175,7 +183,8 @@ def _insert(run: IngestionRun, difference: Difference) -> None:
 
 
 def _paid_vectors(run: IngestionRun, hashes: set[bytes]) -> dict[bytes, np.ndarray]:
-    rows = EmbeddedText.objects.filter(organization_id=run.organization_id, space_id=run.space_id, text_hash__in=hashes)
+    scope = {"organization_id": run.organization_id, "space_id": run.space_id}
+    rows = EmbeddedText.objects.filter(**scope, text_hash__in=hashes, vector__isnull=False)
     return {bytes(digest): unpack_vector(vector) for digest, vector in rows.values_list("text_hash", "vector")}
 
 

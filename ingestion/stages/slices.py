@@ -9,6 +9,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import DatabaseError
 
+from config.errors import LecternError
 from config.registry import Registry
 from ingestion import claims, wakes
 from ingestion.models import IngestionRun, RunItem
@@ -55,16 +56,23 @@ def work(stage: str, run_id: UUID, token: str) -> None:
         return
     part = Slice(stage, token, run)
     part.beat()
+    goes_on = True
     try:
-        Registry("stage", settings.STAGES).load(stage)(run, part)
+        goes_on = Registry("stage", settings.STAGES).load(stage)(run, part) is not False
     except claims.ClaimLost:
         log.info("Run %s no longer holds its source; the slice of %s ends.", run.id, stage)
+    except LecternError as error:
+        if error.transient:
+            _tell(run, stage, error)
+            raise
+        log.warning("Run %s cannot go on in the stage %s: %s", run.id, stage, error.message)
+        claims.finish(run, status=IngestionRun.Status.FAILED, stop_reason="", error=error.message)
     except Exception as error:
         _tell(run, stage, error)
         raise
     finally:
         wakes.release(stage, token)
-    follow_up(run)
+    follow_up(run, idle="" if goes_on else stage)
 
 
 def _tell(run: IngestionRun, stage: str, error: Exception) -> None:
@@ -74,8 +82,8 @@ def _tell(run: IngestionRun, stage: str, error: Exception) -> None:
         IngestionRun.objects.filter(id=run.id, finished_at=None).update(error=message)
 
 
-def follow_up(run: IngestionRun, shares: dict[str, int] | None = None) -> None:
-    """Wake the stages in which the run has something to do."""
+def follow_up(run: IngestionRun, shares: dict[str, int] | None = None, *, idle: str = "") -> None:
+    """Wake the stages in which the run has something to do, but not `idle`: it has just said that nothing can be taken there."""
     fresh = IngestionRun.objects.filter(id=run.id, finished_at=None).first()
     if fresh is None:
         return
@@ -83,7 +91,7 @@ def follow_up(run: IngestionRun, shares: dict[str, int] | None = None) -> None:
     waiting = open_stages(fresh.id)
     for item_stage, rows in waiting.items():
         stage = NEXT[item_stage]
-        if stage != "crawl":
+        if stage not in ("crawl", idle):
             wakes.wake(fresh.id, stage, rows=rows, share=(shares or {}).get(stage, 2), interactive=interactive)
     if fresh.listed_at is None:
         wakes.wake(fresh.id, "crawl", interactive=interactive)
