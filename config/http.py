@@ -78,16 +78,18 @@ def async_client(
     allowed: Sequence[AllowedNetwork] | None = None,
     resolver: Resolver = system_resolver,
     verify: ssl.SSLContext | None = None,
+    max_bytes: int | None = None,
 ) -> "httpx2.AsyncClient":
     """The same for asyncio, as the httpx2 client that pydantic-ai and openai take. A refused address is AddressRefused here too;
-    other failures are httpx2's (`mapped` knows them)."""
+    other failures are httpx2's (`mapped` knows them). A body above `max_bytes` is PermanentProviderError while it comes."""
     import httpx2
 
     from config.wire_async import AsyncGuardedTransport
 
     guard = _guard(trusted=trusted, allowed=allowed, resolver=resolver)
-    settings = _settings(timeout, headers) | {"timeout": httpx2.Timeout(timeout, connect=min(timeout, 10.0))}
-    return httpx2.AsyncClient(transport=AsyncGuardedTransport(guard, verify or _certificates()), **settings)
+    asked = dict(headers or {}) | ({"Accept-Encoding": "identity"} if max_bytes is not None else {})
+    settings = _settings(timeout, asked) | {"timeout": httpx2.Timeout(timeout, connect=min(timeout, 10.0))}
+    return httpx2.AsyncClient(transport=AsyncGuardedTransport(guard, verify or _certificates(), max_bytes=max_bytes), **settings)
 
 
 def fetch(

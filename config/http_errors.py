@@ -30,6 +30,8 @@ def shown(url: httpx.URL | str) -> str:
     """A URL as a message may hold it: without user, password, query and fragment, where keys are."""
     try:
         parsed = httpx.URL(str(url))
+        if not parsed.host:
+            return "the address"
         port = f":{parsed.port}" if parsed.port else ""
         host = f"[{parsed.host}]" if ":" in parsed.host else parsed.host
         return f"{parsed.scheme}://{host}{port}{parsed.path}"[:300]

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
-from config.errors import LecternError, PermanentProviderError, TransientProviderError
+from config.errors import InvalidInput, LecternError, PermanentProviderError, TransientProviderError
 from ingestion import claims, limiter, wakes
 from ingestion.models import EmbeddedText, IngestionRun, ProviderCall, RunItem
 from ingestion.models.embedded_texts import pack_vector
@@ -177,7 +177,7 @@ def _embed_batch(run: IngestionRun, spec: ModelSpec, provider: EmbeddingProvider
         _record(call, error)
         _back_off(batch, spec, error)
         return False
-    except PermanentProviderError as error:
+    except (PermanentProviderError, InvalidInput) as error:  # also an endpoint that leads to an address which is refused
         _record(call, error)
         _uncount(batch)
         about_input = error.extra.get("upstream_status") in INPUT_STATUSES

@@ -59,7 +59,7 @@ def unreadable_answer(spec: ModelSpec, detail: str, *, transient: bool = False) 
 
 def redact(spec: ModelSpec, text: str) -> str:
     """Without the credential, should the server have repeated it, on one line and of bounded length."""
-    text = " ".join(text.split())
+    text = " ".join("".join(character if character.isprintable() else " " for character in text).split())
     if spec.credential:
         text = text.replace(spec.credential, "[secret]")
     return text[:_LONGEST_DETAIL]

@@ -34,6 +34,12 @@ _PARAMETERS = frozenset({"batch_texts", "batch_tokens", "dimensions", "timeout",
 _DEFAULT_TEXTS = 96
 _DEFAULT_TOKENS = 100_000  # 400,000 characters
 _DEFAULT_TIMEOUT = 60
+_LONGEST_TIMEOUT = 600  # a server that never answers holds a worker that others need too
+_MOST_TOKENS = 2**40
+# A number of a vector takes about 22 bytes of JSON; a model of another dimension shall still be told so.
+_LEAST_ROOM = 32 * 1024 * 1024
+_BYTES_PER_NUMBER = 32
+_MOST_ROOM = 256 * 1024 * 1024
 
 
 class UnreadableAnswer(Exception):
@@ -61,6 +67,10 @@ class OpenAIProvider:
             value = spec.parameters.get(name, 1)
             if isinstance(value, bool) or not isinstance(value, int | float if name == "timeout" else int) or value <= 0:
                 raise InvalidInput(f"The parameter {name} of the model {spec.name} is {value!r}. Give a number above 0.")
+        if spec.parameters.get("timeout", 1) > _LONGEST_TIMEOUT:
+            raise InvalidInput(
+                f"The parameter timeout of the model {spec.name} is above {_LONGEST_TIMEOUT} seconds. Give a smaller number."
+            )
         dimensions = spec.parameters.get("dimensions", spec.dimension)
         if dimensions != spec.dimension:
             raise InvalidInput(
@@ -83,7 +93,7 @@ class OpenAIProvider:
             raise status_error(self._spec, error.status_code) from None
         except ModelAPIError as error:
             raise _map_error(self._spec, error) from None  # the library's error holds the request, and so the key
-        return Embedded(vectors=vectors, tokens=result.usage.input_tokens)
+        return Embedded(vectors=vectors, tokens=min(max(0, result.usage.input_tokens), _MOST_TOKENS))
 
     async def _call(self, inputs: list[str], role: Role) -> Any:
         settings: Any = {name: self._spec.parameters[name] for name in ("dimensions",) if name in self._spec.parameters}
@@ -113,10 +123,13 @@ class OpenAIProvider:
             base_url=spec.endpoint or DEFAULT_ENDPOINT,
             api_key=spec.credential or "none",  # never sent, see _call
             default_headers={"User-Agent": user_agent(), "OpenAI-Organization": Omit(), "OpenAI-Project": Omit()},
-            http_client=self._open_client(trusted=spec.trusted, timeout=self._timeout),
+            http_client=self._open_client(trusted=spec.trusted, timeout=self._timeout, max_bytes=self._room()),
             timeout=self._timeout,
             max_retries=0,
         )
+
+    def _room(self) -> int:
+        return min(_MOST_ROOM, max(_LEAST_ROOM, self.limits.max_texts * self._spec.dimension * _BYTES_PER_NUMBER))
 
 
 class _IndexedClient(AsyncOpenAI):
@@ -129,7 +142,10 @@ class _IndexedEmbeddings(AsyncEmbeddings):
     """Answers by their index, whatever order the server chose."""
 
     async def create(self, **request: Any) -> CreateEmbeddingResponse:
-        response = await super().create(**request)
+        try:
+            response = await super().create(**request)
+        except (AttributeError, TypeError, RecursionError):  # the library takes a page of HTML and any JSON for its own type
+            raise UnreadableAnswer("it is something else than a list of vectors") from None
         items = getattr(response, "data", None)
         if not isinstance(items, list) or not all(isinstance(getattr(item, "embedding", None), list) for item in items):
             raise UnreadableAnswer("there is no list of vectors in its answer")

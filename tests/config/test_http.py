@@ -257,6 +257,21 @@ def test_the_async_client_has_the_same_guard(site, other_site):
     assert other_site.seen == []
 
 
+def test_the_async_client_reads_no_more_than_it_may(site):
+    async def read(path, most):
+        async with async_client(allowed=parse_networks(site.networks), max_bytes=most) as client:
+            return (await client.get(f"http://127.0.0.1:{site.port}{path}")).content
+
+    assert asyncio.run(read("/page", 5)) == b"hello"
+    assert site.seen[0][1]["accept-encoding"] == "identity"
+    with pytest.raises(PermanentProviderError, match="more than 4 bytes"):
+        asyncio.run(read("/page", 4))
+
+
+def test_a_message_without_an_address_says_so():
+    assert str(map_error(httpx.ReadTimeout(""), "")).startswith("the address did not answer")
+
+
 def test_statuses_say_whether_trying_again_helps():
     assert status_error(200, {}, what="The provider") is None
     busy = status_error(429, {"retry-after": "7"}, what="The provider")

@@ -5,6 +5,7 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
+from config.errors import InvalidInput
 from ingestion import claims
 from ingestion.models import EmbeddedText, RunItem
 from ingestion.stages import embed
@@ -61,3 +62,15 @@ def test_an_answer_takes_the_attempt_back(run):
     embed.announce(run, batch)
     embed._uncount(batch)
     assert not EmbeddedText.objects.exclude(attempts=0).exists()
+
+
+def test_an_address_that_is_refused_fails_the_documents_and_kills_no_text(run, monkeypatch):
+    def refuse(*_):
+        raise InvalidInput("kb.test is or resolves to a private or reserved address, which is refused.")
+
+    monkeypatch.setattr(embed, "embed", refuse)
+    assert not embed._embed_batch(run, None, None, take(run)[0], uuid4())
+    item = RunItem.objects.get(run=run)
+    assert (item.verdict, item.reason) == ("failed", "embedding_failed")
+    assert "private or reserved" in item.error
+    assert not EmbeddedText.objects.exclude(attempts=0, error="").exists()

@@ -53,6 +53,7 @@ class Answer:
     dimension: int | None = None
     not_a_number: bool = False
     body: str | None = None
+    content_type: str = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +180,7 @@ def _handler_for(server: ScriptedServer) -> type[BaseHTTPRequestHandler]:
                 return
             headers = {} if answer.retry_after is None else {"Retry-After": str(answer.retry_after)}
             if answer.body is not None:
-                self._send_bytes(answer.status, answer.body.encode(), headers)
+                self._send_bytes(answer.status, answer.body.encode(), {**headers, "Content-Type": answer.content_type})
                 return
             if answer.status != 200:
                 self._send(answer.status, _error(answer.code, answer.message), headers)

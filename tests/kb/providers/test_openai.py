@@ -129,6 +129,11 @@ def test_transient_failures_are_not_repeated_here(server, spec, provider, answer
         (Answer(dimension=128), "vectors of 128 numbers and is registered with 384"),
         (Answer(not_a_number=True), "not finite"),
         (Answer(body="{}"), "form of an embeddings endpoint"),
+        (Answer(body="<html>a page</html>", content_type="text/html"), "form of an embeddings endpoint"),
+        (Answer(body="null"), "form of an embeddings endpoint"),
+        (Answer(body="[1, 2]"), "form of an embeddings endpoint"),
+        (Answer(body='{"data": ' + "[" * 100_000 + "]" * 100_000 + "}"), "form of an embeddings endpoint"),
+        (Answer(body=" " * 40_000_000), "more than 33,554,432 bytes"),
         (Answer(body='{"data": [{"index": 9, "embedding": [1.0]}]}'), "indexes"),
         (Answer(body='{"data": [{"index": 0, "embedding": [1.0]}, {"index": 0, "embedding": [1.0]}]}'), "indexes"),
     ],
@@ -147,6 +152,18 @@ def test_a_server_that_repeats_the_key_does_not_get_it_into_the_message(server, 
     assert "Incorrect API key" in str(caught.value)
     assert KEY not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+def test_a_message_can_be_stored_whatever_the_server_says(server, spec, provider):
+    server.answer_next(Answer(status=400, message="not\x00a\x1b[31m text\nof one line"))
+    with pytest.raises(PermanentProviderError, match=r"not a \[31m text of one line"):
+        embed(provider, spec, TEXTS, Role.DOCUMENT)
+
+
+def test_a_count_of_tokens_can_be_stored_whatever_the_server_says(server, spec, provider):
+    vectors = [{"index": index, "embedding": hash_vector(text, 384).tolist()} for index, text in enumerate(TEXTS)]
+    server.answer_next(Answer(body=json.dumps({"data": vectors, "usage": {"prompt_tokens": 10**20, "total_tokens": -1}})))
+    assert embed(provider, spec, TEXTS, Role.DOCUMENT).tokens < 2**63
 
 
 def test_a_slow_server_is_a_transient_failure(server, spec):
@@ -194,6 +211,7 @@ def test_several_threads_share_one_provider(spec, provider):
         ({"parameters": {"dimensions": 256}}, "Make them equal"),
         ({"parameters": {"batch_texts": 0}}, "above 0"),
         ({"parameters": {"timeout": "soon"}}, "above 0"),
+        ({"parameters": {"timeout": 86_400}}, "above 600 seconds"),
         ({"parameters": {"api_base": "x"}}, "no parameter api_base"),
         ({"endpoint": "localhost:8000"}, "no http or https address"),
     ],
