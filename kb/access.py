@@ -79,8 +79,9 @@ def actor_for_user(user: User, organization_id: str | UUID | None = None) -> Act
 def actor_for_key(key: ApiKey) -> Actor:
     """The actor of an API key; its level is capped by what its maker still may do, if it has one."""
     level = _ROLE_LEVEL[Role(key.role)]
-    if key.created_by_id and not key.created_by.is_superuser:
-        membership = Membership.objects.filter(user_id=key.created_by_id, organization=key.organization).first()
+    maker = key.created_by
+    if maker is not None and not (maker.is_superuser and maker.is_active):
+        membership = Membership.objects.filter(user=maker, organization=key.organization).first() if maker.is_active else None
         level = min(level, _ROLE_LEVEL[Role(membership.role)]) if membership else Level.VIEW
     return Actor(key.organization, level, user=key.created_by, api_key=key)
 

@@ -9,7 +9,7 @@ import hashlib
 import logging
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import IO
@@ -70,9 +70,12 @@ def _store(organization_id: UUID, sha256: bytes, size: int, content: File) -> Bl
         if known is not None:
             Blob.objects.filter(id=known.id).update(touched_at=timezone.now())
             return known
+    wanted = f"{organization_id}/{sha256.hex()}/{uuid4().hex}"
     try:
-        key = default_storage.save(f"{organization_id}/{sha256.hex()}/{uuid4().hex}", content)
+        key = default_storage.save(wanted, content)
     except OSError as error:
+        with suppress(OSError):  # on a full disk the part that was written is in the way of the next try
+            default_storage.delete(wanted)
         raise Unavailable(f"The file could not be stored ({error.strerror or error}). Nothing was kept; try again.") from error
     blob, made = Blob.objects.get_or_create(organization_id=organization_id, sha256=sha256, defaults={"size": size, "storage_key": key})
     if not made:  # somebody stored the same content meanwhile

@@ -5,7 +5,7 @@ import pytest
 from config.errors import Forbidden, NotFound
 from kb import access, services
 from kb.access import Actor, Level
-from kb.models import KnowledgeBase
+from kb.models import ApiKey, KnowledgeBase
 
 pytestmark = pytest.mark.django_db
 
@@ -103,6 +103,19 @@ def test_a_key_falls_with_its_maker_s_role(people, known, organization, carol):
     actor.api_key.refresh_from_db()
     fallen = access.actor_for_key(actor.api_key)
     assert (fallen.level, set(access.knowledge_bases(fallen))) == (Level.VIEW, {known["open"]})
+
+
+@pytest.mark.parametrize("operator", [False, True])
+def test_a_key_falls_with_its_maker_s_account(people, known, organization, carol, operator):
+    carol.is_superuser = operator
+    carol.save()
+    actor = make_actor(people, known, organization, "carol", "admin", None)
+    assert actor.level == Level.ADMIN
+    carol.is_active = False
+    carol.save()
+    assert access.actor_for_key(ApiKey.objects.get(id=actor.api_key.id)).level == Level.VIEW
+    carol.delete()  # nobody is left to cap the key
+    assert access.actor_for_key(ApiKey.objects.get(id=actor.api_key.id)).level == Level.VIEW
 
 
 def test_an_operator_needs_a_session(admin_user, organization):

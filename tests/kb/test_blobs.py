@@ -1,7 +1,10 @@
 """Stored bytes: one copy per content and organization, checked when read, collected a day after their last use."""
 
+import errno
+import os
 from datetime import timedelta
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 from django.core.files.storage import default_storage
@@ -31,6 +34,27 @@ def test_many_texts_come_back_in_their_order(organization):
     assert [blobs.read_text(blob) for blob in stored] == ["eins", "zwei", "eins"]
     assert stored[1].id == known.id
     assert stored[0].id == stored[2].id
+
+
+def test_what_did_not_fit_on_the_disk_leaves_nothing_there(organization):
+    class TooLarge(BytesIO):
+        def read(self, size: int = -1) -> bytes:
+            if self.tell() and self.written:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return super().read(size)
+
+        written = False
+
+        def seek(self, *position: int) -> int:
+            self.sought = getattr(self, "sought", 0) + 1
+            self.written = self.sought > 1  # the second reading is the one that is stored
+            return super().seek(*position)
+
+    with pytest.raises(Unavailable, match="No space left"):
+        blobs.store_stream(organization.id, TooLarge(bytes(300_000)))
+    folder = Path(default_storage.path(str(organization.id)))
+    assert [path for path in folder.rglob("*") if path.is_file()] == []
+    assert not Blob.objects.exists()
 
 
 def test_a_damaged_file_is_not_handed_out(organization):
