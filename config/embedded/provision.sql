@@ -12,6 +12,12 @@ ALTER ROLE lectern_owner LOGIN CREATEDB NOSUPERUSER NOCREATEROLE NOBYPASSRLS PAS
 -- lectern_app is what web and workers are: row-level security binds it, and it can change no table.
 SELECT 'CREATE ROLE lectern_app' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'lectern_app') \gexec
 ALTER ROLE lectern_app LOGIN NOCREATEDB NOSUPERUSER NOCREATEROLE NOBYPASSRLS PASSWORD :'app_password';
+-- A worker that is frozen, or whose machine is gone, in the middle of a transaction holds its rows: others skip them, also when leases
+-- have run out. Our transactions do nothing slow between two statements.
+ALTER ROLE lectern_app SET idle_in_transaction_session_timeout = '60s';
+ALTER ROLE lectern_app SET tcp_keepalives_idle = 30;
+ALTER ROLE lectern_app SET tcp_keepalives_interval = 10;
+ALTER ROLE lectern_app SET tcp_keepalives_count = 3;
 
 -- template1 first: databases made later (the tests') get extensions and privileges from it.
 \connect template1

@@ -148,6 +148,11 @@ def test_running_is_cheap_and_starts_nothing(server, tmp_path):
     assert server.database_url not in repr(server)
 
 
+def test_a_transaction_of_a_frozen_process_ends(server):
+    with psycopg.connect(server.database_url) as app:
+        assert app.execute("SHOW idle_in_transaction_session_timeout").fetchone() == ("1min",)
+
+
 def test_roles_and_privileges(server):
     with psycopg.connect(server.owner_url, autocommit=True) as owner:
         roles = owner.execute(
