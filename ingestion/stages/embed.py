@@ -27,6 +27,7 @@ Stage, Verdict = RunItem.Stage, RunItem.Verdict
 
 POOL = 256  # texts leased at a time: enough to sort by length
 WINDOW = 256  # items looked at for wanted texts
+CALL_MARGIN = 2.0  # seconds between the end of a call and its commit
 SETTLED_OFTEN = 4_000  # texts of a window: settling looks at each, so with more it waits for the end of a pool
 MAX_ATTEMPTS = 3
 INPUT_STATUSES = (400, 413, 422)  # of the provider: a text is at fault, not the key or the model
@@ -170,7 +171,7 @@ def _next_window(run: IngestionRun, after: int) -> int | None:
 
 def _embed_batch(run: IngestionRun, spec: ModelSpec, provider: EmbeddingProvider, batch: list[Wanted], token: UUID) -> bool:
     """Pay for one batch and commit it. False when the provider wants a pause."""
-    call = announce(run, batch)
+    call = announce(run, batch, longest=provider.longest_call)
     try:
         answer = embed(provider, spec, [wanted.text for wanted in batch], Role.DOCUMENT)
     except TransientProviderError as error:
@@ -196,10 +197,15 @@ def _embed_batch(run: IngestionRun, spec: ModelSpec, provider: EmbeddingProvider
     return True
 
 
-def announce(run: IngestionRun, batch: Sequence[Wanted]) -> ProviderCall:
-    """The row of a call, and an attempt of each text in it, before it is sent: only what is in flight can kill its worker."""
+def announce(run: IngestionRun, batch: Sequence[Wanted], *, longest: float = 0.0) -> ProviderCall:
+    """The row of a call, and an attempt of each text in it, before it is sent: only what is in flight can kill its worker.
+
+    Its texts stay leased for the `longest` that the call may take, in seconds, so that nobody else pays for them meanwhile.
+    """
     with transaction.atomic():
         _count(batch, 1)
+        lease = timedelta(seconds=max(settings.ENV.lease_seconds, longest + CALL_MARGIN))
+        EmbeddedText.objects.filter(id__in=[wanted.id for wanted in batch], vector=None).update(lease_until=timezone.now() + lease)
         return ProviderCall.objects.create(organization_id=run.organization_id, space_id=run.space_id, run=run, texts=len(batch))
 
 

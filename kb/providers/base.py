@@ -51,6 +51,7 @@ class EmbeddingProvider(Protocol):
     """Constructed as `Provider(spec, threads=None)`; safe to call from several threads."""
 
     limits: BatchLimits
+    longest_call: float  # seconds after which a call has ended, one way or the other; 0 where it is only work of this process
 
     def embed_batch(self, texts: Sequence[str], role: Role) -> Embedded: ...
 

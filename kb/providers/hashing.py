@@ -15,6 +15,7 @@ _WORD = re.compile(r"[\u2e80-\u9fff\uac00-\ud7ff]|[^\W\u2e80-\u9fff\uac00-\ud7ff
 
 class HashingProvider:
     limits = BatchLimits(max_texts=128, max_tokens=100_000)
+    longest_call = 0.0
 
     def __init__(self, spec: ModelSpec, *, threads: int | None = None) -> None:
         self.check(spec)

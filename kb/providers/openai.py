@@ -54,6 +54,7 @@ class OpenAIProvider:
         self._spec = spec
         self._open_client = open_client
         self._timeout = float(spec.parameters.get("timeout", _DEFAULT_TIMEOUT))
+        self.longest_call = 2 * self._timeout
         self._client: tuple[int, AsyncOpenAI] | None = None
         self._lock = Lock()
         self.limits = BatchLimits(
@@ -83,7 +84,7 @@ class OpenAIProvider:
         inputs = [_sendable(text) for text in texts]
         try:
             # A stalled body would outlive the client's own limit, which is per read.
-            result = run_blocking(self._call(inputs, role), deadline=2 * self._timeout)
+            result = run_blocking(self._call(inputs, role), deadline=self.longest_call)
             vectors = np.array(result.embeddings, dtype=np.float32)
         except (UnreadableAnswer, ValueError) as error:
             raise unreadable_answer(self._spec, str(error)) from None

@@ -38,7 +38,7 @@ def kb(client: Client, provider: ScriptedServer) -> tuple[str, str]:
             "dimension": 384,
             "max_input_tokens": 256,
             "endpoint": provider.endpoint,
-            "parameters": {"batch_texts": BATCH},
+            "parameters": {"batch_texts": BATCH, "timeout": 2},
         },
     )
     return client.create_knowledge_base(f"kills {uuid4().hex[:8]}", embedding_model=name)

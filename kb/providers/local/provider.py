@@ -24,6 +24,7 @@ class LocalProvider:
     """Loads its model when constructed. One batch is what is committed at once; the backend sorts and splits it further by itself."""
 
     limits = BatchLimits(max_texts=128, max_tokens=32_768)
+    longest_call = 0.0
 
     def __init__(self, spec: ModelSpec, *, threads: int | None = None) -> None:
         self.check(spec)

@@ -92,7 +92,12 @@ class Ground:
         if provider is None:
             body |= {"provider": "hashing", "model": name}
         else:
-            body |= {"provider": "openai", "model": "scripted", "endpoint": provider.endpoint, "parameters": {"batch_texts": BATCH}}
+            body |= {
+                "provider": "openai",
+                "model": "scripted",
+                "endpoint": provider.endpoint,
+                "parameters": {"batch_texts": BATCH, "timeout": 2},
+            }
         self.client.call("POST", "/embedding-models", json=body)
         return name
 
