@@ -1,13 +1,14 @@
 """What an open run waits for, told in words that say what to do."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from django.db.models import Count, Max, Min, Q
 from django.utils import timezone
+from redis.exceptions import RedisError
 
 from config.errors import LecternError
-from ingestion import fleet, limiter
+from ingestion import fleet, limiter, wakes
 from ingestion.counters import count_items
 from ingestion.models import IngestionRun, RunItem
 from ingestion.stages.slices import NEXT
@@ -83,11 +84,19 @@ def _situation(run: IngestionRun) -> Situation:
         waiting["finish"] = 1
     return Situation(
         waiting=waiting,
-        working=working,
+        working=working or _is_worked(run, waiting),
         paused=EMBED in waiting and is_pausing(run),
         retry_at=f"{min(later):%H:%M:%S}" if later and len(later) == len(waiting) else "",
         ahead=_ahead(run),
     )
+
+
+def _is_worked(run: IngestionRun, stages: Iterable[str]) -> bool:
+    """Whether a worker is at a slice of the run right now; embedding leases texts and no items, so rows do not tell."""
+    try:
+        return any(wakes.being_worked(queue)[run.id] for queue in {ROUTES[stage].queue for stage in stages})
+    except RedisError:
+        return False
 
 
 def _ahead(run: IngestionRun) -> int:

@@ -69,7 +69,8 @@ def test_an_address_that_is_refused_fails_the_documents_and_kills_no_text(run, m
         raise InvalidInput("kb.test is or resolves to a private or reserved address, which is refused.")
 
     monkeypatch.setattr(embed, "embed", refuse)
-    assert not embed._embed_batch(run, None, None, take(run)[0], uuid4())
+    spec, provider = embed.provider_of(run.space.embedding_model, organization_id=run.organization_id)
+    assert not embed._embed_batch(run, spec, provider, take(run)[0], uuid4())
     item = RunItem.objects.get(run=run)
     assert (item.verdict, item.reason) == ("failed", "embedding_failed")
     assert "private or reserved" in item.error

@@ -1,13 +1,14 @@
 import os
-import secrets
 import sys
 import time
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 
 import httpx
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
 
 from config.embedded.stack import read_stack, report
 from kb import services
@@ -15,6 +16,7 @@ from kb.models import ApiKey, EmbeddingModel, Organization, Role, User
 
 NAME = "Demo"
 KEY_NAME = "demo"
+KEY_LIFE = timedelta(days=30)
 QUESTIONS = (
     "What happens when a worker is killed in the middle of a run?",
     "Which limits hold when an uploaded file is read?",
@@ -33,20 +35,29 @@ class Command(BaseCommand):
     _told = 0.0  # when progress was last written to something that is no terminal
 
     def handle(self, *args, source: str | None, question: list[str] | None, **options) -> None:
+        try:
+            self._show(Path(source).expanduser().resolve() if source else None, question)
+        except KeyboardInterrupt:
+            raise CommandError("Interrupted. What was started goes on in the background; `make stop` ends it.") from None
+        except httpx.ConnectError as error:
+            raise CommandError(
+                f"The web server at {self._url()} does not answer. Start the stack with `make up`, then try again."
+            ) from error
+
+    def _show(self, source: Path | None, question: list[str] | None) -> None:
         self._refuse_hashing()
         organization = Organization.objects.order_by("created_at").first()
         key = self._key(organization)
         with httpx.Client(
             base_url=f"{self._url()}/api/v1", headers={"Authorization": f"Bearer {key}"}, timeout=120, trust_env=False
         ) as client:
-            paths = _files(Path(source).expanduser() if source else None)
-            knowledge_base, upload_source = self._knowledge_base(client, fresh=source is not None)
+            paths = _files(source)
+            knowledge_base, upload_source = self._knowledge_base(client, NAME if source is None else f"{NAME}: {source}"[-200:])
             self._upload(client, knowledge_base, upload_source, paths)
             self._run(client, knowledge_base, upload_source)
-            asked = question or (
-                QUESTIONS if source is None else [f"What does {path.stem.replace('_', ' ')} say?" for path in (paths * 2)[:2]]
-            )
-            cited = [self._ask(client, knowledge_base, text) for text in asked]
+            asked = question or (QUESTIONS if source is None else self._questions(client, knowledge_base))
+            # Questions made of titles and headings are no good questions, so any distance will do for them.
+            cited = [self._ask(client, knowledge_base, text, **({} if question or source is None else {"min_score": 0})) for text in asked]
         self._farewell(key)
         if not all(cited):
             raise CommandError("An answer came back without citations.")
@@ -62,18 +73,22 @@ class Command(BaseCommand):
             raise CommandError("The demo wants a real embedding model as the installation's default, not `hashing`.")
 
     def _key(self, organization: Organization) -> str:
-        """A fresh key each time: the value of an old one is kept nowhere."""
-        ApiKey.objects.filter(organization=organization, name=KEY_NAME).delete()
-        _, value = services.create_api_key(organization, name=KEY_NAME, role=Role.ADMIN)
+        """A fresh key each time: the value of an old one is kept nowhere. An old one goes on working for its month."""
+        ApiKey.objects.filter(organization=organization, name=KEY_NAME, expires_at__lt=timezone.now()).delete()
+        _, value = services.create_api_key(organization, name=KEY_NAME, role=Role.ADMIN, expires_at=timezone.now() + KEY_LIFE)
         return value
 
-    def _knowledge_base(self, client: httpx.Client, *, fresh: bool) -> tuple[str, str]:
-        name = f"{NAME} {secrets.token_hex(3)}" if fresh else NAME
-        known = [entry for entry in _ok(client.get("/knowledge-bases", params={"limit": 200}))["items"] if entry["name"] == name]
+    def _knowledge_base(self, client: httpx.Client, name: str) -> tuple[str, str]:
+        found = _ok(client.get("/knowledge-bases", params={"limit": 200, "name": name}))["items"]
+        known = [entry for entry in found if entry["name"].casefold() == name.casefold()]
         if known:
             identifier = known[0]["id"]
         else:
-            document = {"name": name, "visibility": "organization", "sources": [{"name": "files", "type": "upload"}]}
+            document = {
+                "name": name,
+                "visibility": "organization",
+                "sources": [{"name": "files", "type": "upload", "upload": {"max_files": 10_000}}],
+            }
             identifier = _ok(client.post("/knowledge-bases", json=document))["id"]
         document = _ok(client.get(f"/knowledge-bases/{identifier}"))["document"]
         self.stdout.write(f"Knowledge base {name} ({identifier})")
@@ -89,7 +104,7 @@ class Command(BaseCommand):
                 raise CommandError(f"{path}: {answer.get('detail') or answer}")
             stored += len(answer["stored"])
             for rejected in answer["rejected"]:
-                self.stdout.write(f"\n  refused: {rejected['reason']}")
+                self.stdout.write(f"\n  refused: {rejected['file_name']}: {rejected['reason']}")
             self._progress(f"Uploading {position}/{len(paths)}")
         self.stdout.write("")
         if not stored:
@@ -117,8 +132,23 @@ class Command(BaseCommand):
             time.sleep(0.3)
         raise CommandError("The run did not end. Look at the log of the stack and at the run's page in the admin.")
 
-    def _ask(self, client: httpx.Client, knowledge_base: str, text: str) -> bool:
-        answer = _ok(client.post("/search", json={"query": text, "knowledge_bases": [knowledge_base], "max_results": 3}))
+    def _questions(self, client: httpx.Client, knowledge_base: str) -> list[str]:
+        """Two questions about what was read: headings, or first words, of two documents (or of two places of the only one)."""
+        found = _ok(client.get(f"/knowledge-bases/{knowledge_base}/documents", params={"limit": 100, "state": "indexed"}))["items"]
+        if not found:
+            raise CommandError("None of the files could be read; nothing to ask about.")
+        passages = []
+        for entry in (found[0], found[len(found) // 2]):
+            page = _ok(client.get(f"/knowledge-bases/{knowledge_base}/documents/{entry['id']}"))["chunk_page"]["items"]
+            passages += [(entry["title"], chunk) for chunk in page]
+        questions = []
+        for title, chunk in (passages[0], passages[-1]):
+            topic = chunk["heading_path"][-1] if chunk["heading_path"] else " ".join(chunk["text"].split()[:8])
+            questions.append(f"{title}: {topic}?" if topic != title else f"What does {title} say?")
+        return questions
+
+    def _ask(self, client: httpx.Client, knowledge_base: str, text: str, **options: object) -> bool:
+        answer = _ok(client.post("/search", json={"query": text, "knowledge_bases": [knowledge_base], "max_results": 3, **options}))
         self.stdout.write(f"\n{self.style.MIGRATE_HEADING('? ' + text)}")
         for number, hit in enumerate(answer["hits"], start=1):
             document = hit["document"]
@@ -127,7 +157,7 @@ class Command(BaseCommand):
             scores = ", ".join(f"{name} {value:.3f}" for name, value in hit["scores"].items() if isinstance(value, float))
             self.stdout.write(
                 self.style.SUCCESS(
-                    f"[{number}] {document['title']} — {where}{page}, characters {hit['span']['start']}–{hit['span']['end']}"
+                    f"[{number}] {document['title']} — {where}{page}, characters {hit['match']['start']}–{hit['match']['end']}"
                 )
             )
             self.stdout.write(f"    score {hit['score']:.3f} ({scores}) · citation {hit['citation']}")
