@@ -162,7 +162,13 @@ SPECTACULAR_SETTINGS = {
     "SERVE_AUTHENTICATION": [],
     "SERVE_PERMISSIONS": [],
 }
-UNFOLD = {"SITE_TITLE": "Lectern", "SITE_HEADER": "Lectern", "SHOW_HISTORY": False, "SHOW_VIEW_ON_SITE": False}
+UNFOLD = {
+    "SITE_TITLE": "Lectern",
+    "SITE_HEADER": "Lectern",
+    "SHOW_HISTORY": False,
+    "SHOW_VIEW_ON_SITE": False,
+    "SIDEBAR": {"show_search": True, "show_all_applications": False, "navigation": "kb.admin.navigation.groups_for"},
+}
 
 # --- registries: name -> dotted path, the same way for every kind of extension ------------------------------------------
 EMBEDDING_PROVIDERS = {

@@ -1,13 +1,18 @@
 """Runs and what became of each document. People read them, stop them, and answer for what one would remove."""
 
-import json
+from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from unfold.dataclasses import UnfoldAction
 from unfold.decorators import action, display
 
 from ingestion.admin.confirmations import confirmed, find_object
@@ -33,7 +38,7 @@ COLOURS = {
 @admin.register(IngestionRun)
 class RunAdmin(ShownOnly, RowAdmin):
     within_knowledge_base: ClassVar[bool] = True
-    list_display = ("created_at", "source", "kind", "coloured_status", "stop_reason", "numbers", "trigger", "requested_by", "finished_at")
+    list_display = ("created_at", "source", "kind", "coloured_status", "stop_reason", "numbers", "trigger", "requested_by", "duration")
     list_filter = ("status", "kind", "trigger")
     list_select_related = ("source__knowledge_base", "requested_by", "space__embedding_model")
     search_fields = ("source__name", "source__knowledge_base__name")
@@ -49,16 +54,28 @@ class RunAdmin(ShownOnly, RowAdmin):
         "documents",
         "live_counters",
         "error",
-        "warnings",
+        "warnings_shown",
         "version",
         "requested_by",
         "created_at",
         "started_at",
         "listed_at",
         "finished_at",
+        "duration",
         "planned",
     )
-    readonly_fields = ("waiting_for", "documents", "live_counters", "planned")
+    readonly_fields = ("waiting_for", "documents", "live_counters", "warnings_shown", "duration", "planned")
+
+    def get_actions_detail(self, request: HttpRequest, object_id: Any) -> list[UnfoldAction]:
+        """The buttons that mean something now; what they call refuses by itself if that has changed since."""
+        run = self.get_object(request, str(object_id))
+        offered = set()
+        if run is not None and run.is_open:
+            offered.add("cancel_run")
+        if run is not None and run.status == IngestionRun.Status.NEEDS_CONFIRMATION:
+            offered.update(("confirm_run", "reject_run"))
+        names = {f"{self.opts.app_label}_{self.opts.model_name}_{name}" for name in offered}
+        return [button for button in super().get_actions_detail(request, object_id) if button.action_name in names]
 
     @display(description="status", ordering="status", label=COLOURS)
     def coloured_status(self, run: IngestionRun) -> str:
@@ -80,8 +97,23 @@ class RunAdmin(ShownOnly, RowAdmin):
         return format_html('<a href="{}">What became of each document</a>', url)
 
     @admin.display(description="counters")
-    def live_counters(self, run: IngestionRun) -> str:
-        return format_html("<pre>{}</pre>", json.dumps(progress_of(run).counters, indent=2, default=str))
+    def live_counters(self, run: IngestionRun) -> SafeString | str:
+        rows = counter_rows(progress_of(run).counters)
+        shown = format_html_join("", '<tr><td class="pr-6">{}</td><td class="text-right">{}</td></tr>', rows)
+        return format_html("<table><tbody>{}</tbody></table>", shown) if rows else "-"
+
+    @admin.display(description="warnings")
+    def warnings_shown(self, run: IngestionRun) -> SafeString | str:
+        shown = format_html_join("", "<li>{}</li>", ((warning,) for warning in run.warnings))
+        return format_html('<ul class="list-disc pl-4">{}</ul>', shown) if run.warnings else "-"
+
+    @admin.display(description="duration")
+    def duration(self, run: IngestionRun) -> str:
+        """Since it began; the time in the queue is not counted."""
+        if run.started_at is None:
+            return "-"
+        seconds = ((run.finished_at or timezone.now()) - run.started_at).total_seconds()
+        return f"{seconds:.1f} s" if seconds < 60 else str(timedelta(seconds=round(seconds)))
 
     @admin.display(description="would remove")
     def planned(self, run: IngestionRun) -> str:
@@ -125,17 +157,35 @@ class RunAdmin(ShownOnly, RowAdmin):
         return confirmed(self, request, run, title="Keep these documents?", sentences=sentences, button=f"Keep {number} documents", act=act)
 
 
+def counter_rows(counters: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Counters as (name, value) to be read; those by reason get a row each, and what is not known none."""
+    rows = []
+    for name, value in counters.items():
+        title = name.replace("_", " ")
+        if isinstance(value, Mapping):
+            rows.extend((f"{title}: {reason.replace('_', ' ')}", f"{number:,}") for reason, number in value.items())
+        elif name == "bytes":
+            rows.append(("size", filesizeformat(value)))
+        elif value is not None:
+            rows.append((title, f"{value:,}" if isinstance(value, int) else str(value)))
+    return rows
+
+
 def _editable(request: HttpRequest, run: IngestionRun) -> IngestionRun:
     return access.get_row(actor_of(request, run.organization), IngestionRun, run.id, Level.EDIT)
 
 
 @admin.register(RunItem)
 class RunItemAdmin(ShownOnly, RowAdmin):
-    list_display = ("key", "title", "stage", "verdict", "reason", "error", "chunks", "embeddings_computed", "size", "changed_at")
+    list_display = ("key", "title", "stage", "verdict", "reason", "error", "chunks", "embeddings_computed", "size_shown", "changed_at")
     list_filter = ("verdict", "reason", "stage")
     search_fields = ("key", "title")
     ordering = ("-id",)
     exclude = ("key_hash", "content_hash", "text_hashes", "passages", "extracted", "lease_token", "blob", "markdown")
+
+    @admin.display(description="size", ordering="size")
+    def size_shown(self, item: RunItem) -> str:
+        return filesizeformat(item.size)
 
     def seen_by(self, actor: Actor) -> Q:
         return Q(organization=actor.organization, run__knowledge_base__in=access.knowledge_bases(actor).values("id"))

@@ -5,6 +5,7 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -44,12 +45,12 @@ class BlobAdmin(ShownOnly, RowAdmin):
 
 @admin.register(File)
 class FileAdmin(ShownOnly, RowAdmin):
-    list_display = ("name", "organization", "media_type", "size", "created_at")
+    list_display = ("name", "organization", "media_type", "size_shown", "created_at")
     list_filter = (("organization", admin.RelatedOnlyFieldListFilter), "media_type")
     search_fields = ("name",)
     list_select_related = ("organization",)
-    fields = ("organization", "name", "media_type", "size", "sha256_shown", "created_by", "created_at", "used_by")
-    readonly_fields = ("sha256_shown", "used_by")
+    fields = ("organization", "name", "media_type", "size_shown", "sha256_shown", "created_by", "created_at", "used_by")
+    readonly_fields = ("size_shown", "sha256_shown", "used_by")
 
     def seen_by(self, actor: Actor) -> Q:
         """Files that a visible knowledge base has, and the person's own."""
@@ -60,6 +61,10 @@ class FileAdmin(ShownOnly, RowAdmin):
     def sha256_shown(self, obj: File) -> str:
         return bytes(obj.sha256).hex()
 
+    @admin.display(description="size", ordering="size")
+    def size_shown(self, obj: File) -> str:
+        return filesizeformat(obj.size)
+
     @admin.display(description="documents")
     def used_by(self, obj: File) -> SafeString:
         return links("kb_document", obj.documents.all()[:CHUNKS_SHOWN])
@@ -68,7 +73,17 @@ class FileAdmin(ShownOnly, RowAdmin):
 @admin.register(Document)
 class DocumentAdmin(ShownOnly, RowAdmin):
     within_knowledge_base = True
-    list_display = ("shown", "knowledge_base", "source", "media_type", "language", "chunk_count", "tombstoned_at", "last_ingested_at")
+    list_display = (
+        "shown",
+        "key_shown",
+        "knowledge_base",
+        "source_name",
+        "media_type",
+        "language",
+        "chunk_count",
+        "tombstoned_at",
+        "last_ingested_at",
+    )
     list_filter = (
         ("knowledge_base", admin.RelatedOnlyFieldListFilter),
         ("source", admin.RelatedOnlyFieldListFilter),
@@ -88,6 +103,14 @@ class DocumentAdmin(ShownOnly, RowAdmin):
     @admin.display(description="document", ordering="title")
     def shown(self, obj: Document) -> str:
         return str(obj)[:120]
+
+    @admin.display(description="file name or address", ordering="key")
+    def key_shown(self, obj: Document) -> str:
+        return obj.key[:120]
+
+    @admin.display(description="source", ordering="source__name")
+    def source_name(self, obj: Document) -> str:
+        return obj.source.name  # a source's own words repeat its knowledge base
 
     @admin.display(description="chunks")
     def chunks_shown(self, obj: Document) -> SafeString:

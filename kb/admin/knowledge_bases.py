@@ -9,7 +9,7 @@ from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
 from unfold.decorators import action
@@ -118,7 +118,7 @@ class KnowledgeBaseAdmin(RowAdmin):
         if obj is None:
             return [(None, {"fields": ("organization", "document", "comment")})]
         if not self.has_change_permission(request, obj):
-            return [(None, {"fields": ("name", "version", "document_shown")})]
+            return [(None, {"fields": ("name", "version", "contents", "document_shown")})]
         return [(None, {"fields": ("version", "contents", "document", "comment", "expected")})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: KnowledgeBase | None = None) -> tuple[str, ...]:
@@ -140,12 +140,22 @@ class KnowledgeBaseAdmin(RowAdmin):
         return obj.document_total
 
     @admin.display(description="holds")
-    def contents(self, obj: KnowledgeBase) -> str:
-        return ", ".join(_lines(obj))
+    def contents(self, obj: KnowledgeBase) -> SafeString:
+        pages = ("kb_source", "kb_document", "kb_chunk", None, "ingestion_ingestionrun", "kb_knowledgebaseversion")
+        lines = [*_lines(obj), "runs", "versions"]
+        return format_html_join(" · ", "{}", ((_rows_link(page, obj, line),) for page, line in zip(pages, lines, strict=True)))
 
     @admin.display(description="document")
     def document_shown(self, obj: KnowledgeBase) -> SafeString:
         return format_html('<pre style="white-space: pre-wrap">{}</pre>', text_of(versioning.read(obj)))
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+        """A refusal is also told at the top: the text box is taller than most screens, and its errors stand below it."""
+        if request.method == "POST":
+            for field, faults in context["adminform"].form.errors.items():
+                for fault in faults:
+                    messages.error(request, fault if field in ("document", "__all__") else f"{field}: {fault}")
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: KnowledgeBase, form: Any, change: bool) -> None:
         data = form.cleaned_data
@@ -261,6 +271,14 @@ def _lines(obj: KnowledgeBase) -> list[str]:
     held = listing.contents(obj)
     counts = [(held.sources, "source"), (held.documents, "document"), (held.chunks, "chunk"), (held.files, "file")]
     return [f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in counts]
+
+
+def _rows_link(page: str | None, obj: KnowledgeBase, line: str) -> SafeString | str:
+    """The line as a link to those rows of the knowledge base; as it is without a page."""
+    if page is None:
+        return line
+    url = f"{reverse(f'admin:{page}_changelist')}?knowledge_base__id__exact={obj.pk}"
+    return format_html('<a href="{}" class="text-primary-600">{}</a>', url, line)
 
 
 def _number(request: HttpRequest, name: str) -> int | None:

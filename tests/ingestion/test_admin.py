@@ -78,6 +78,43 @@ def test_a_run_links_to_its_verdicts(operator, run):
     assert "a.md" not in operator.get(f"{link}&verdict__exact=failed").content.decode().partition("<tbody")[2]
 
 
+def test_a_run_offers_what_can_be_done_with_it(operator, run):
+    from ingestion.models import IngestionRun
+
+    def offered(**values) -> set[str]:
+        IngestionRun.objects.filter(id=run.id).update(**values)
+        page = operator.get(url("ingestion_ingestionrun_change", run.id)).content.decode()
+        names = ("cancel_run", "confirm_run", "reject_run")
+        return {name for name in names if url(f"ingestion_ingestionrun_{name}", run.id) in page}
+
+    assert offered() == set()
+    assert offered(status="needs_confirmation") == {"confirm_run", "reject_run"}
+    assert offered(status="running", finished_at=None) == {"cancel_run"}
+
+
+def test_a_run_is_told_in_rows(operator, run):
+    from ingestion.admin.runs import counter_rows
+    from ingestion.models import IngestionRun
+
+    counters = {"found": 1200, "bytes": 2048, "cost": None, "failed": {"too_large": 2}}
+    assert counter_rows(counters) == [("found", "1,200"), ("size", "2.0\xa0KB"), ("failed: too large", "2")]
+    IngestionRun.objects.filter(id=run.id).update(warnings=["<b>odd</b>"])
+    page = operator.get(url("ingestion_ingestionrun_change", run.id)).content.decode()
+    assert "<li>&lt;b&gt;odd&lt;/b&gt;</li>" in page
+    assert '<td class="pr-6">ingested</td><td class="text-right">1</td>' in page
+
+
+def test_the_sidebar_holds_what_the_person_may_open(operator, alice, source):
+    def pages(client: Client) -> dict[str, list[str]]:
+        groups = client.get(url("kb_source_changelist")).context["sidebar_navigation"]
+        return {group["title"]: [item["title"] for item in group["items"]] for group in groups}
+
+    assert list(pages(operator)) == ["Knowledge", "Retrieval", "Access", "Operations"]
+    assert "Workers" in pages(operator)["Operations"]
+    assert pages(client_of(alice))["Knowledge"][0] == "Knowledge bases"
+    assert "Workers" not in pages(client_of(alice))["Operations"]
+
+
 def test_run_now_asks_first(alice, source):
     from ingestion.models import IngestionRun
 

@@ -72,6 +72,26 @@ def test_a_document_that_does_not_hold_is_explained_by_path(operator, knowledge_
     assert knowledge_base.versions.count() == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("name: a\ncolour: red", "colour: is not a known key"), ("name: [", "The document is not valid YAML at line 1")],
+)
+def test_a_refusal_is_told_at_the_top_too(operator, knowledge_base, text, message):
+    page = post_change(operator, knowledge_base, change_form(operator, knowledge_base, document=text))
+    told = [str(line) for line in page.context["messages"]]
+    assert [line for line in told if line.startswith(message)], told
+    assert page.content.decode().count(message) >= 2
+    assert page.content.decode().index(message) < page.content.decode().index("<textarea")
+
+
+def test_its_page_links_to_what_it_holds(operator, filled, knowledge_base):
+    page = operator.get(reverse("admin:kb_knowledgebase_change", args=[knowledge_base.pk])).content.decode()
+    for name in ("kb_source", "kb_document", "ingestion_ingestionrun", "kb_knowledgebaseversion"):
+        link = f"{reverse(f'admin:{name}_changelist')}?knowledge_base__id__exact={knowledge_base.pk}"
+        assert link in page
+        assert operator.get(link).status_code == 200
+
+
 def test_json_is_taken_too(operator, knowledge_base):
     text = json.dumps({**versioning.read(knowledge_base).document, "language": "de"})
     assert post_change(operator, knowledge_base, change_form(operator, knowledge_base, document=text)).status_code == 302
