@@ -197,5 +197,10 @@ LOGGING = {
     "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["console"], "level": ENV.log_level},
-    "loggers": {"httpx": {"level": "WARNING"}, "httpx2": {"level": "WARNING"}, "pdfminer": {"level": "ERROR"}, "fontTools": {"level": "WARNING"}},
+    "loggers": {
+        "httpx": {"level": "WARNING"},
+        "httpx2": {"level": "WARNING"},  # an endpoint may carry a key
+        "pdfminer": {"level": "ERROR"},
+        "fontTools": {"level": "WARNING"},
+    },
 }
