@@ -38,13 +38,11 @@ demo: $(BASE)
 	$(SUPERVISOR) up --detach && $(SUPERVISOR) exec -- $(BIN) manage.py demo
 
 up: $(BASE)
-	@$(SUPERVISOR) up
+	@$(SUPERVISOR) up --if-stopped
 
-stop: $(BASE)
-	@$(SUPERVISOR) stop
-
-status: $(BASE)
-	@$(SUPERVISOR) status
+# Neither installs anything: where nothing is installed, nothing runs.
+stop status:
+	@$(if $(wildcard $(VENV)/base-*.stamp),$(SUPERVISOR) $@,echo "Nothing is running here.")
 
 test: $(DEV)
 	$(BIN) -m pytest -n 2 -m "not soak" $(ARGS)

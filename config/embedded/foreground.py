@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from config.embedded import stack
@@ -11,14 +11,18 @@ from config.embedded.children import Children, Program, describe_exit, kill_tree
 from config.embedded.console import Console
 from config.embedded.credentials import secret_key
 from config.embedded.failures import ServiceError
+from config.embedded.given import check_given
 from config.embedded.homes import prepare_home
 from config.embedded.processes import free_port
 from config.embedded.services import Services, running, start_services, stop_services
 from config.env import environment
 from config.roles import set_up_commands
+from config.scratch import clear_scratch
 
 WATCH_SECONDS = 2.0
 HOST = "127.0.0.1"
+# Celery says it in every worker. What it warns of is pickle, which config.queues does not accept.
+ROOT_WARNING = "ignore:You're running the worker with superuser privileges"
 
 
 def start_missing(home: Path) -> Services | None:
@@ -32,6 +36,8 @@ def child_environment(home: Path, services: Services | None, *, port: int | None
     found = {**os.environ, "LECTERN_HOME": str(home), **(services.environment() if services else {})}
     if not environment().secret_key:
         found["LECTERN_SECRET_KEY"] = secret_key(home)
+    if os.geteuid() == 0:
+        found["PYTHONWARNINGS"] = ",".join(filter(None, (found.get("PYTHONWARNINGS"), ROOT_WARNING)))
     if port is not None:
         found["LECTERN_PORT"] = str(port)
     return found
@@ -72,16 +78,27 @@ def _set_up(commands: Sequence[Sequence[str]], *, variables: dict[str, str], con
     return 0
 
 
-def up(home: Path, *, wanted: Sequence[Program] | None = None, set_up: Sequence[Sequence[str]] | None = None) -> int:
+def up(
+    home: Path,
+    *,
+    wanted: Sequence[Program] | None = None,
+    set_up: Sequence[Sequence[str]] | None = None,
+    check: Callable[[], None] = check_given,
+) -> int:
     """Start everything and tend it until told to stop; then stop everything.
 
-    `wanted` and `set_up` are the product's processes and preparations unless given.
+    `wanted` and `set_up` are the product's processes and preparations unless given; `check` raises ServiceError before anything starts.
     """
     prepare_home(home)
     claim = stack.claim_stack(home)
     if claim is None:
-        print(stack.report(home))
+        print(stack.report(home, already=True))
         return 3
+    try:
+        check()
+    except BaseException:
+        claim.close()
+        raise
     signals = _Signals()
     port = _next_port(environment().port)
     wanted = programs(host=HOST, port=port) if wanted is None else wanted
@@ -111,16 +128,21 @@ def up(home: Path, *, wanted: Sequence[Program] | None = None, set_up: Sequence[
         finally:
             stopped = stop_services(home)
             stack.clear_stack(home)
+            clear_scratch()  # of workers that could not wait for their extraction children
             console.say("stopped" + (f" ({', '.join(stopped)} too)" if stopped else ""))
 
 
 def _tend(home: Path, children: Children, services: Services | None, *, url: str, console: Console, signals: _Signals) -> None:
-    console.say(f"{url} - Ctrl-C stops everything")
+    console.say("starting - Ctrl-C stops everything")
     checked = time.monotonic()
+    ready = False
     try:
         while not signals.count:
             if children.tend():
                 stack.write_stack(home, url=url, pids=children.pids())
+            if not ready and stack.listens(url):
+                ready = True
+                console.say(f"running at {url} - Ctrl-C stops everything")
             if services is not None and time.monotonic() - checked > WATCH_SECONDS:
                 checked = time.monotonic()
                 services = _revive(home, services, console=console)

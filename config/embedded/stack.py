@@ -4,9 +4,11 @@ import contextlib
 import fcntl
 import json
 import os
+import socket
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO
+from urllib.parse import urlsplit
 
 import psutil
 
@@ -133,15 +135,33 @@ def memory(home: Path) -> list[Memory]:
     return [figure for figure in figures if figure is not None]
 
 
-def report(home: Path) -> str:
-    """A table of what runs: where it answers, and what each process costs."""
+def listens(url: str) -> bool:
+    """Whether the web process takes connections yet."""
+    place = urlsplit(url)
+    try:
+        socket.create_connection((place.hostname or "", place.port or 80), timeout=0.5).close()
+    except OSError:
+        return False
+    return True
+
+
+def _heading(home: Path, *, already: bool) -> str:
+    stack = read_stack(home)
+    if stack is None or not stack_lives(home):
+        return "The services are running, the stack is not."
+    ready = stack.url is not None and listens(stack.url)
+    if already:
+        state = f"running at {stack.url}" if ready else "starting"
+        return f"Lectern is already {state}; `make stop` stops it."
+    return f"Lectern is running: {stack.url}" if ready else "Lectern is starting"
+
+
+def report(home: Path, *, already: bool = False) -> str:
+    """A table of what runs: where it answers, and what each process costs. `already` answers somebody who wanted to start it."""
     figures = memory(home)
     if not figures:
         return f"Nothing is running ({home})."
-    stack = read_stack(home)
-    lives = stack is not None and stack_lives(home)
-    lines = [f"Lectern is running: {stack.url or 'starting'}" if lives else "The services are running, the stack is not."]
-    lines.append(f"{'':12} {'pid':>8} {'processes':>9} {'RSS MB':>8} {'of its own':>10}")
+    lines = [_heading(home, already=already), f"{'':12} {'pid':>8} {'processes':>9} {'RSS MB':>8} {'of its own':>10}"]
     for figure in figures:
         own = "" if figure.pss_mb is None else f"{figure.pss_mb:.0f}"
         lines.append(f"{figure.name:12} {figure.pid:>8} {figure.processes:>9} {figure.rss_mb:>8.0f} {own:>10}")

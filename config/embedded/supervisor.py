@@ -1,8 +1,9 @@
-"""The whole stack on one machine: `python -m config.embedded.supervisor up [--detach] | stop | erase | status [--json] |
-exec -- COMMAND…`.
+"""The whole stack on one machine: `python -m config.embedded.supervisor up [--detach] [--if-stopped] | stop | erase |
+status [--json] | exec -- COMMAND…`.
 
-DATABASE_URL and REDIS_URL, where set, are used and nothing is started in their place. Exit codes: 3 when a stack runs already,
-4 when the detached stack does not get ready; `exec` passes on the code of its command.
+DATABASE_URL and REDIS_URL, where set, are used and nothing is started in their place. Exit codes: 1 when what they name does not
+answer, 3 when a stack runs already (0 with --if-stopped), 4 when the detached stack does not get ready, 130 after Ctrl-C while it
+gets ready; `exec` passes on the code of its command.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from config.embedded import stack
 from config.embedded.children import kill_tree
 from config.embedded.failures import ServiceError
 from config.embedded.foreground import child_environment, start_missing, up
+from config.embedded.given import check_given
 from config.embedded.homes import home as choose_home
 from config.embedded.homes import prepare_home
 from config.embedded.processes import log_tail
@@ -32,6 +34,7 @@ from config.roles import PROJECT
 
 READY_SECONDS = 180.0
 STOP_SECONDS = 30.0
+INTERRUPTED = 130
 
 
 def _answer(url: str) -> tuple[int, str]:
@@ -49,11 +52,27 @@ def _answer(url: str) -> tuple[int, str]:
 
 
 def up_detached(home: Path) -> int:
-    """Start the stack in a session of its own and come back when it answers that it is ready; a stack that runs already is fine."""
+    """Start the stack in a session of its own and come back when it answers that it is ready; a stack that runs already is fine.
+
+    Ctrl-C ends the waiting and not the stack: 130."""
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        return _start_and_wait(home, started)
+    except KeyboardInterrupt:
+        goes_on = "The stack goes on starting in the background; `make stop` stops it."
+        print(f"\n{goes_on if started or stack.stack_lives(home) else 'Nothing was started.'}", file=sys.stderr)
+        for process in started:
+            process.returncode = 0  # it outlives us on purpose
+        return INTERRUPTED
+
+
+def _start_and_wait(home: Path, started: list[subprocess.Popen[bytes]]) -> int:
     prepare_home(home)
     log = home / "log" / "stack.log"
     process = None
     if not stack.stack_lives(home):
+        check_given()
+        print(f"Lectern is starting (log: {log})", flush=True)
         stack.clear_stack(home)
         with open(log, "wb") as output:
             command = [sys.executable, "-m", "config.embedded.supervisor", "up"]
@@ -61,6 +80,7 @@ def up_detached(home: Path) -> int:
             process = subprocess.Popen(
                 command, cwd=PROJECT, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
             )
+            started.append(process)
     deadline = time.monotonic() + READY_SECONDS
     answer = "it did not start its web server"
     while time.monotonic() < deadline and (process is None or process.poll() is None):
@@ -146,7 +166,9 @@ def execute(home: Path, command: Sequence[str]) -> int:
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m config.embedded.supervisor", description=__doc__.partition("\n")[0])
     actions = parser.add_subparsers(dest="action", required=True)
-    actions.add_parser("up").add_argument("--detach", action="store_true", help="in the background; come back when it is ready")
+    starting = actions.add_parser("up")
+    starting.add_argument("--detach", action="store_true", help="in the background; come back when it is ready")
+    starting.add_argument("--if-stopped", action="store_true", help="a stack that runs already is fine: exit code 0 instead of 3")
     actions.add_parser("stop")
     actions.add_parser("erase", help="stop, and remove the embedded services' data")
     actions.add_parser("status").add_argument("--json", action="store_true", help="memory figures as JSON lines")
@@ -154,7 +176,8 @@ def main(argv: Sequence[str]) -> int:
     arguments = parser.parse_args(argv)
     home = choose_home()
     if arguments.action == "up":
-        return up_detached(home) if arguments.detach else up(home)
+        code = up_detached(home) if arguments.detach else up(home)
+        return 0 if code == 3 and arguments.if_stopped else code
     if arguments.action in ("stop", "erase"):
         return (stop if arguments.action == "stop" else erase)(home)
     if arguments.action == "exec":
@@ -170,8 +193,22 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-if __name__ == "__main__":
+def _run(argv: Sequence[str]) -> int | str:
+    """What the process exits with, for every way in which a person or a pipe may end it."""
+    code = 0
     try:
-        sys.exit(main(sys.argv[1:]))
+        code = main(argv)
+        sys.stdout.flush()
     except ServiceError as error:
-        sys.exit(f"lectern: {error.message}")
+        return f"lectern: {error.message}"
+    except KeyboardInterrupt:
+        print("\nInterrupted.", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has seen enough, as `head` does; the interpreter must not complain about it while it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(_run(sys.argv[1:]))

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,6 +15,7 @@ from typing import Any
 import psutil
 
 from config.errors import ExtractionError
+from config.scratch import make_scratch
 from ingestion.extract.base import MEBIBYTE, Limits
 from ingestion.extract.frames import FrameBuffer, pack_frame
 
@@ -40,7 +40,7 @@ class Child:
     def __init__(self, *, readable: Sequence[Path]) -> None:
         self.jobs = 0
         self.rss_mb = self.peak_rss_mb = 0.0
-        self._inbox = Path(tempfile.mkdtemp(prefix="lectern-extract-"))
+        self._inbox = make_scratch()
         environment = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ} | FIXED_VARIABLES
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "ingestion.extract.child", str(self._inbox), *map(str, readable)],

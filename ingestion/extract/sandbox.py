@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from config.errors import ExtractionError
+from config.scratch import clear_scratch
 from ingestion.extract.base import Limits
 from ingestion.extract.process import Child
 
@@ -39,6 +40,7 @@ class Sandbox:
         # Linux kills a child when the *thread* that started it ends, so one thread of ours starts them all.
         self._starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="extract-starter")
         self.peak_rss_mb = 0.0
+        clear_scratch()  # of processes that were killed before they could
 
     def warm(self) -> None:
         """Start every child now, so that the first files need not wait for them."""

@@ -24,7 +24,7 @@ from config.embedded.children import Program
 from config.embedded.foreground import up
 home, wanted, set_up = pathlib.Path(sys.argv[1]), json.loads(sys.argv[2]), json.loads(sys.argv[3])
 sys.exit(up(home, wanted=[Program(name, [sys.executable, "-c", code]) for name, code in wanted.items()],
-            set_up=[[sys.executable, "-c", code] for code in set_up]))
+            set_up=[[sys.executable, "-c", code] for code in set_up], check=lambda: None))
 """
 SLEEPER = "import time; print('up', flush=True); time.sleep(120)"
 
@@ -91,7 +91,8 @@ def test_a_stack_starts_says_what_it_does_and_stops_in_seconds(home):
 
     second = supervise(home, "up", **EXTERNAL)
     assert second.returncode == 3
-    assert "Lectern is running: http://127.0.0.1:" in second.stdout
+    assert second.stdout.startswith("Lectern is already starting; `make stop` stops it.\n"), "no web process listens"
+    assert supervise(home, "up", "--if-stopped", **EXTERNAL).returncode == 0
     figures = [json.loads(line) for line in supervise(home, "status", "--json").stdout.splitlines()]
     assert [figure["name"] for figure in figures] == ["supervisor", "one", "second"]
     assert all(figure["rss_mb"] > 1 for figure in figures)
@@ -192,3 +193,60 @@ def test_a_port_that_is_taken_gives_the_next(home):
         stack.communicate(timeout=20)
     assert f"port {port} is taken, using" in said
     assert int(re.search(r"port (\d+)$", said.strip())[1]) > port
+
+
+def test_a_given_server_that_does_not_answer_is_named_before_anything_starts(home):
+    began = time.monotonic()
+    given = {"LECTERN_PORT": "8000", "REDIS_URL": "redis://:hunter2secret@127.0.0.1:1/0"}
+    done = supervise(home, "up", **given)
+    assert done.returncode == 1
+    assert done.stderr.startswith("lectern: REDIS_URL is set, but the Redis or Valkey it names cannot be used (")
+    assert done.stderr.count("\n") == 1
+    assert "hunter2secret" not in done.stdout + done.stderr
+    assert 3 < time.monotonic() - began < 12, "a server that starts beside us gets some seconds"
+    assert not (home / "postgres").exists()
+
+    detached = supervise(home, "up", "--detach", DATABASE_URL="postgresql://lectern:hunter2secret@127.0.0.1:1/none")
+    assert detached.returncode == 1
+    assert detached.stderr.startswith("lectern: DATABASE_URL is set, but the Postgres it names cannot be used (")
+    assert "hunter2secret" not in detached.stdout + detached.stderr
+
+
+def test_ctrl_c_while_it_waits_is_a_sentence(home):
+    command = [sys.executable, "-m", "config.embedded.supervisor", "up", "--detach"]
+    waiting = subprocess.Popen(
+        command, cwd=PROJECT, env=variables(home), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert waiting.stdout.readline().startswith("Lectern is starting")
+    deadline = time.monotonic() + 20
+    while not (home / "stack.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    waiting.send_signal(signal.SIGINT)
+    said = waiting.communicate(timeout=20)[1]
+    assert waiting.returncode == 130
+    assert said == "\nThe stack goes on starting in the background; `make stop` stops it.\n"
+    assert supervise(home, "stop").stdout == "Stopped.\n"
+
+
+def test_it_is_starting_until_the_web_port_listens(home):
+    web = (
+        "import os, socket, sys, time\nsys.stdin.read(0); print('waits', flush=True); time.sleep(3)\n"
+        "s = socket.create_server(('127.0.0.1', int(os.environ['LECTERN_PORT']))); time.sleep(120)"
+    )
+    stack = start_stack(home, {"web": web}, **EXTERNAL)
+    read_until(stack, "waits")
+    assert supervise(home, "status").stdout.startswith("Lectern is starting\n")
+    url = re.search(r"running at (\S+) - Ctrl-C", read_until(stack, "running at"))[1]
+    assert supervise(home, "status").stdout.startswith(f"Lectern is running: {url}\n")
+    assert supervise(home, "up", **EXTERNAL).stdout.startswith(f"Lectern is already running at {url}; `make stop` stops it.\n")
+    stack.terminate()
+    stack.communicate(timeout=20)
+
+
+def test_a_reader_that_leaves_early_sees_no_traceback(home):
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "config.embedded.supervisor", "status"]
+    done = subprocess.run(command, cwd=PROJECT, env=variables(home), stdout=writing, stderr=subprocess.PIPE, timeout=60)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -164,3 +164,24 @@ def test_a_start_that_fails_while_warming_leaves_room_for_the_next(note, monkeyp
             pool.warm()
         monkeypatch.undo()
         assert Extracted.from_json(pool.run(request(note))["extracted"]).markdown
+
+
+def test_folders_of_killed_processes_go_with_the_next_start(note, tmp_path, monkeypatch):
+    import tempfile
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left = tmp_path / f"lectern-extract-{ended.pid}-abc_12"
+    kept = [tmp_path / name for name in (f"lectern-extract-{os.getppid()}-abc", f"lectern-extract-{ended.pid}", f"x-{ended.pid}-abc")]
+    for folder in (left, *kept):
+        folder.mkdir()
+        (folder / "1").write_text("a stranger's file")
+    (link := tmp_path / f"lectern-extract-{ended.pid}-link").symlink_to(kept[0])
+    with Sandbox() as sandbox:
+        assert not left.exists()
+        sandbox.run(request(note))
+        assert len(list(tmp_path.glob(f"lectern-extract-{os.getpid()}-*"))) == 1
+    assert not list(tmp_path.glob(f"lectern-extract-{os.getpid()}-*")), "a normal stop leaves none"
+    assert link.is_symlink()
+    assert all((folder / "1").exists() for folder in kept)
