@@ -172,16 +172,26 @@ def refuse_hashing(client: Client, knowledge_base: str) -> None:
 
 
 def edit_embeddings(client: Client) -> int:
-    """Embeddings that one changed paragraph of a 100-page document costs."""
-    pages = generated_document(random.Random(7))
+    """Embeddings that one changed paragraph of a 100-page document costs: the most of a word, a sentence and a whole paragraph."""
     source = {"name": "files", "type": "upload", "settings": {"max_content_length": 1_000_000}}
     knowledge_base, source = client.create_knowledge_base("edit", sources=[source])
-    client.upload(knowledge_base, source, {"manual.md": "\n\n".join(pages).encode()})
+    chance = random.Random(7)
+    parts = generated_document(chance)
+    client.upload(knowledge_base, source, {"manual.md": "\n\n".join(parts).encode()})
     client.ingest(knowledge_base, source, seconds=300)
-    place = len(pages) // 2
-    pages[place] = pages[place].replace("the", "this", 1) + " One more sentence was added here."
-    client.upload(knowledge_base, source, {"manual.md": "\n\n".join(pages).encode()})
-    return client.ingest(knowledge_base, source)["counters"]["embeddings_computed"]
+    paragraphs = [number for number, part in enumerate(parts) if not part.startswith("#")]
+    changes = (
+        lambda text: text.replace("valve", "membrane", 1),
+        lambda text: text + " One more sentence was added to this paragraph.",
+        lambda text: "Everything in this paragraph is new. It says what the old one did not say, at about the same length. " * 3,
+    )
+    costs = []
+    for change in changes:
+        place = chance.choice(paragraphs)
+        parts[place] = change(parts[place]).strip()
+        client.upload(knowledge_base, source, {"manual.md": "\n\n".join(parts).encode()})
+        costs.append(client.ingest(knowledge_base, source)["counters"]["embeddings_computed"])
+    return max(costs)
 
 
 def generated_document(chance: random.Random) -> list[str]:
