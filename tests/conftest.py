@@ -165,24 +165,6 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     return result
 
 
-def make_model(name: str, *, provider: str, dimension: int, is_default: bool = False, **values):
-    from kb.embedding import ensure_space
-    from kb.models import EmbeddingModel
-    from kb.stores.provision import provision_space
-
-    model = EmbeddingModel.objects.create(
-        name=name,
-        provider=provider,
-        model=values.pop("model", name),
-        dimension=dimension,
-        max_input_tokens=256,
-        is_default=is_default,
-        **values,
-    )
-    provision_space(ensure_space(model))
-    return model
-
-
 @pytest.fixture
 def knowledge_base(actor, hashing_model):
     from kb import services

@@ -6,7 +6,6 @@ from typing import IO
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.db.models import F, Sum
-from django.utils import timezone
 
 from config.errors import Conflict, ExtractionError, LecternError
 from ingestion.children import sandbox
@@ -130,7 +129,6 @@ def _attach(source: Source, key: str, name: str, blob: Blob, media_type: str, us
         document.refresh_from_db()
         if previous is not None and not previous.documents.exists():
             previous.delete()
-    Source.objects.filter(id=source.id).update(dirty_at=timezone.now())
     return document
 
 

@@ -305,7 +305,6 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=200)),
                 ('enabled', models.BooleanField(default=True)),
                 ('state', models.CharField(choices=[('active', 'Active'), ('removing', 'Removing')], default='active', max_length=16)),
-                ('dirty_at', models.DateTimeField(help_text='A file changed while a run was under way; another run follows.', null=True)),
                 ('knowledge_base', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sources', to='kb.knowledgebase')),
                 ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='kb.organization')),
             ],

@@ -77,7 +77,6 @@ class Source(TenantRow):
     name = models.CharField(max_length=200)
     enabled = models.BooleanField(default=True)
     state = models.CharField(max_length=16, choices=State, default=State.ACTIVE)
-    dirty_at = models.DateTimeField(null=True, help_text="A file changed while a run was under way; another run follows.")
 
     class Meta:
         constraints = [

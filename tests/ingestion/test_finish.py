@@ -40,7 +40,6 @@ def test_a_file_that_was_replaced_during_the_listing_is_taken_in_by_another_run(
     store_files(source, [SimpleUploadedFile("a.md", b"# Leave\n\nThirty days.\n")], user=alice)
     run = go(start_run(source, user=alice), "crawl")
     store_files(source, [SimpleUploadedFile("a.md", b"# Leave\n\nForty days.\n")], user=alice)
-    Source.objects.filter(id=source.id).update(dirty_at=run.created_at)
     go(run, "extract", "embed", "publish", "finish")
     following = IngestionRun.objects.get(source=source, finished_at=None)
     assert following.trigger == "change"
