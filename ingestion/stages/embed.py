@@ -2,21 +2,20 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from uuid import UUID, uuid4
 
-import numpy as np
 from django.conf import settings
-from django.db import connection, transaction
-from django.utils import timezone
+from django.db import connection
 
 from config.errors import InvalidInput, LecternError, PermanentProviderError, TransientProviderError
 from ingestion import claims, limiter, wakes
-from ingestion.models import EmbeddedText, IngestionRun, ProviderCall, RunItem
-from ingestion.models.embedded_texts import pack_vector
+from ingestion.models import EmbeddedText, IngestionRun, RunItem
+from ingestion.outages import insist
 from ingestion.stages.items import Outcome, close
 from ingestion.stages.slices import Slice
+from ingestion.stages.texts import Wanted, announce, back_off, give_back, keep, record, uncount
 from kb.embedding import provider_of
 from kb.providers import ModelSpec, Role, embed
 from kb.providers.base import EmbeddingProvider
@@ -27,11 +26,9 @@ Stage, Verdict = RunItem.Stage, RunItem.Verdict
 
 POOL = 256  # texts leased at a time: enough to sort by length
 WINDOW = 256  # items looked at for wanted texts
-CALL_MARGIN = 2.0  # seconds between the end of a call and its commit
 SETTLED_OFTEN = 4_000  # texts of a window: settling looks at each, so with more it waits for the end of a pool
 MAX_ATTEMPTS = 3
 INPUT_STATUSES = (400, 413, 422)  # of the provider: a text is at fault, not the key or the model
-MAX_FAILURES = 8
 
 _WINDOW = "SELECT id FROM ingestion_runitem WHERE run_id = %(run)s AND stage = 'extracted' AND id > %(after)s ORDER BY id LIMIT %(window)s"
 _TAKE = f"""
@@ -77,14 +74,6 @@ _FORGOTTEN = f"""
 """  # noqa: S608
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    id: int
-    text: str
-    tokens: int
-    attempts: int
-
-
 def work(run: IngestionRun, part: Slice) -> bool:
     """Embed what the run's items wait for until the slice ends. False if nothing could be taken now: the sweep comes back to it."""
     try:
@@ -122,7 +111,7 @@ def _embed_all(run: IngestionRun, part: Slice, spec: ModelSpec, provider: Embedd
                     promote(run, after)
                 part.beat()
         finally:
-            _give_back(token)
+            insist(partial(give_back, token))
         if not often:
             promote(run, after)
 
@@ -175,12 +164,13 @@ def _embed_batch(run: IngestionRun, spec: ModelSpec, provider: EmbeddingProvider
     try:
         answer = embed(provider, spec, [wanted.text for wanted in batch], Role.DOCUMENT)
     except TransientProviderError as error:
-        _record(call, error)
-        _back_off(batch, spec, error)
+        record(call, error.message)
+        back_off(batch, error.message, retry_after=error.retry_after)
+        limiter.pause(spec, error.retry_after or 1.0)
         return False
     except (PermanentProviderError, InvalidInput) as error:  # also an endpoint that leads to an address which is refused
-        _record(call, error)
-        _uncount(batch)
+        record(call, error.message)
+        uncount(batch)
         about_input = error.extra.get("upstream_status") in INPUT_STATUSES
         if len(batch) > 1 and about_input:
             # One text of the batch is at fault; alone it is found, and the others are saved.
@@ -190,38 +180,19 @@ def _embed_batch(run: IngestionRun, spec: ModelSpec, provider: EmbeddingProvider
             return False
         EmbeddedText.objects.filter(id=batch[0].id, vector=None).update(error=error.message[:2000], lease_token=None, lease_until=None)
         return True
-    with transaction.atomic():
-        # Paid is paid: also a run that was closed meanwhile leaves its vectors to whoever wants the text next.
-        _fill(batch, answer.vectors)
-        ProviderCall.objects.filter(id=call.id).update(received_at=timezone.now(), tokens=answer.tokens)
+    except Exception as error:
+        # Of ours, and no death. Alone, the text that stops our code is found; the others are saved.
+        log.exception("A batch of %d texts of run %s could not be embedded.", len(batch), run.id)
+        message = f"Embedding stopped with {type(error).__name__}: {error}"
+        record(call, message)
+        if len(batch) > 1:
+            uncount(batch)
+            return all(_embed_batch(run, spec, provider, [wanted], token) for wanted in batch)
+        back_off(batch, message)
+        return True
+    # Paid is paid: also a database that restarts meanwhile and a run that was closed leave the vectors to whoever wants the text next.
+    insist(partial(keep, call, batch, answer))
     return True
-
-
-def announce(run: IngestionRun, batch: Sequence[Wanted], *, longest: float = 0.0) -> ProviderCall:
-    """The row of a call, and an attempt of each text in it, before it is sent: only what is in flight can kill its worker.
-
-    Its texts stay leased for the `longest` that the call may take, in seconds, so that nobody else pays for them meanwhile.
-    """
-    with transaction.atomic():
-        _count(batch, 1)
-        lease = timedelta(seconds=max(settings.ENV.lease_seconds, longest + CALL_MARGIN))
-        EmbeddedText.objects.filter(id__in=[wanted.id for wanted in batch], vector=None).update(lease_until=timezone.now() + lease)
-        return ProviderCall.objects.create(organization_id=run.organization_id, space_id=run.space_id, run=run, texts=len(batch))
-
-
-def _uncount(batch: Sequence[Wanted]) -> None:
-    """The provider answered, so nobody died."""
-    _count(batch, -1)
-
-
-def _count(batch: Sequence[Wanted], number: int) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE ingestion_embeddedtext text SET attempts = greatest(text.attempts + %s, 0)"
-            " FROM (SELECT id FROM ingestion_embeddedtext WHERE id = ANY(%s) AND vector IS NULL ORDER BY id FOR NO KEY UPDATE) mine"
-            " WHERE text.id = mine.id",
-            [number, [wanted.id for wanted in batch]],
-        )
 
 
 def _refuse_all(run: IngestionRun, error: LecternError) -> None:
@@ -229,43 +200,6 @@ def _refuse_all(run: IngestionRun, error: LecternError) -> None:
     with claims.writing(run):
         for item in RunItem.objects.select_for_update(no_key=True).filter(run=run, stage=Stage.EXTRACTED).order_by("id"):
             close(item, Outcome(Verdict.FAILED, "embedding_failed", error.message))
-
-
-def _fill(batch: list[Wanted], vectors: np.ndarray) -> None:
-    pairs = sorted(zip(batch, vectors, strict=True), key=lambda pair: pair[0].id)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE ingestion_embeddedtext text SET vector = paid.vector, text = NULL, lease_token = NULL, lease_until = NULL,"
-            " attempts = 0, failures = 0, used_at = now()"
-            " FROM unnest(%s::bigint[], %s::bytea[]) AS paid (id, vector) WHERE text.id = paid.id AND text.vector IS NULL",
-            [[wanted.id for wanted, _ in pairs], [pack_vector(vector) for _, vector in pairs]],
-        )
-
-
-def _record(call: ProviderCall, error: LecternError) -> None:
-    ProviderCall.objects.filter(id=call.id).update(received_at=timezone.now(), error=error.message[:500])
-
-
-def _back_off(batch: list[Wanted], spec: ModelSpec, error: TransientProviderError) -> None:
-    """Wait as long as the provider asks, else longer each time; after many times in a row the texts fail with its words."""
-    for row in EmbeddedText.objects.filter(id__in=[wanted.id for wanted in batch], vector=None):
-        row.failures += 1
-        row.attempts = max(0, row.attempts - 1)
-        seconds = error.retry_after or min(60.0, 0.5 * 2**row.failures)
-        row.not_before = timezone.now() + timedelta(seconds=seconds)
-        row.lease_token = row.lease_until = None
-        if row.failures >= MAX_FAILURES:
-            row.error = error.message[:2000]
-        row.save(update_fields=["failures", "attempts", "not_before", "lease_token", "lease_until", "error"])
-    limiter.pause(spec, error.retry_after or 1.0)
-
-
-def _give_back(token: UUID) -> None:
-    """Free what the slice leased and did not get to."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE ingestion_embeddedtext SET lease_token = NULL, lease_until = NULL WHERE lease_token = %s AND vector IS NULL", [token]
-        )
 
 
 def promote(run: IngestionRun, after: int) -> None:

@@ -48,7 +48,7 @@ def work(run: IngestionRun, part: Slice) -> None:
         if segments >= plan.settings.max_segments_per_run:
             _stop_at_segment_limit(run)
             return
-        items = take(run, Stage.FETCHED, limit=BATCH, related=("blob", "markdown", "document"))
+        items = take(run, Stage.FETCHED, token=part.lease, limit=BATCH, related=("blob", "markdown", "document"))
         if not items:
             return
         extract_items(run, items, plan)

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from datetime import timedelta
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Count, Exists, OuterRef, Q
@@ -27,7 +27,7 @@ INCONCLUSIVE = ("time_limit", "memory_limit", "crashed", "internal", "embedding_
 
 def work(run: IngestionRun, part: Slice) -> None:
     """Conclude and close the run, once no item is open. Exactly once: the closing is one conditional update."""
-    if not _take_lease(run):
+    if not _take_lease(run, part.lease):
         return
     decided = _reconcile(run) if run.kind == IngestionRun.Kind.INGEST else None
     if decided is not None:
@@ -48,11 +48,11 @@ def work(run: IngestionRun, part: Slice) -> None:
         _run_again(run)
 
 
-def _take_lease(run: IngestionRun) -> bool:
+def _take_lease(run: IngestionRun, token: UUID) -> bool:
     with claims.updating(run) as row:
         if row.listed_at is None or has_open(row) or (row.lease_until and row.lease_until > timezone.now()):
             return False
-        row.lease_token = uuid4()
+        row.lease_token = token
         row.lease_until = timezone.now() + timedelta(seconds=settings.ENV.lease_seconds)
         row.save(update_fields=["lease_token", "lease_until"])
         run.stop_reason, run.listed_at = row.stop_reason, row.listed_at

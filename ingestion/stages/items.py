@@ -1,9 +1,9 @@
-"""Taking items of a run: short leases, no open transactions, and an end for those that kill their workers."""
+"""Taking items of a run: short leases, no open transactions, and an end for those that kill their workers or stop our code."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from django.conf import settings
 from django.db import connection
@@ -11,11 +11,15 @@ from django.utils import timezone
 
 from ingestion import claims
 from ingestion.models import IngestionRun, RunItem
+from ingestion.outages import insist, is_passing
 from ingestion.rows import update_rows
 from kb.models import Document
 
 Stage, Verdict = RunItem.Stage, RunItem.Verdict
 MAX_ATTEMPTS = 3
+MAX_FAILURES = 5
+RETRY_SECONDS = 2.0  # after a fault; twice as long each time
+RUN_RETRY_SECONDS = 10.0
 
 _TAKE = """
     UPDATE ingestion_runitem item
@@ -39,20 +43,19 @@ class Outcome:
     error: str = ""
 
 
-def take(run: IngestionRun, stage: str, *, limit: int, related: Sequence[str]) -> list[RunItem]:
-    """Lease the next free items of a stage, in the order they were found, with their `related` rows.
+def take(run: IngestionRun, stage: str, *, token: UUID, limit: int, related: Sequence[str]) -> list[RunItem]:
+    """Lease the next free items of a stage, in the order they were found, with their `related` rows; `token` is the slice's.
 
-    An item that was taken three times without a commit killed its worker each time: it is failed here, and its bytes
-    are remembered so that the next run does not try them again. An item that had company when its worker died is taken
-    alone afterwards, so that one bad file does not fail its neighbours.
+    An item that was taken three times and never given back killed its worker each time: it is failed here, and its bytes
+    are remembered so that the next run does not try them again. An item that had company when its worker died, or when its
+    slice stopped, is taken alone afterwards, so that one bad file does not fail its neighbours.
     """
-    token = uuid4()
     with claims.writing(run), connection.cursor() as cursor:
         lease = timedelta(seconds=settings.ENV.lease_seconds)
         cursor.execute(_TAKE, {"token": token, "lease": lease, "run": run.id, "stage": stage, "limit": limit})
         taken = [row[0] for row in cursor.fetchall()]
     items = list(RunItem.objects.filter(id__in=taken).select_related(*related).order_by("id"))
-    suspects = [item for item in items if item.attempts > 1]
+    suspects = [item for item in items if item.attempts > 1 or item.failures]
     if suspects and len(items) > 1:
         give_back([item for item in items if item is not suspects[0]])
         items = suspects[:1]
@@ -84,7 +87,8 @@ def close_superseded(run: IngestionRun, items: Sequence[RunItem]) -> None:
 
 def advance(stage: str, moves: Sequence[tuple[RunItem, Mapping[str, object]]]) -> None:
     """Move items on, each with values of its own for the same fields, and free their leases; inside `claims.writing`, after `own`."""
-    freed = {"stage": stage, "lease_token": None, "lease_until": None, "attempts": 0, "not_before": None, "changed_at": timezone.now()}
+    freed = {"stage": stage, "lease_token": None, "lease_until": None, "attempts": 0, "failures": 0, "not_before": None}
+    freed["changed_at"] = timezone.now()
     update_rows(RunItem, [(item.id, {**freed, **values}) for item, values in moves])
 
 
@@ -115,9 +119,38 @@ def postpone(item: RunItem, seconds: float, error: str) -> None:
         lease_token=None,
         lease_until=None,
         attempts=max(0, item.attempts - 1),
+        failures=item.failures,
         not_before=timezone.now() + timedelta(seconds=seconds),
         error=error[:2000],
     )
+
+
+def put_back(run: IngestionRun, token: UUID, error: Exception) -> int:
+    """Give back what a slice held when it stopped with an error; how many items.
+
+    Nobody died, so it counts as no attempt. A service that was away counts as nothing at all; an error of ours is counted,
+    and ends the item at last, with the error in words.
+    """
+    return insist(lambda: _put_back(run, token, error))
+
+
+def _put_back(run: IngestionRun, token: UUID, error: Exception) -> int:
+    words = f"{type(error).__name__}: {error}"
+    with claims.writing(run):
+        held = RunItem.objects.select_for_update(no_key=True).filter(run=run, lease_token=token).exclude(stage=Stage.DONE)
+        for item in (items := list(held.order_by("id"))):
+            item.failures += not is_passing(error)
+            if item.failures >= MAX_FAILURES:
+                message = (
+                    f"Working on it stopped {MAX_FAILURES} times with {words}. Please report it; what stood here before still answers."
+                )
+                close(item, Outcome(Verdict.FAILED, "internal", message))
+            else:
+                postpone(item, RETRY_SECONDS * 2 ** max(0, item.failures - 1), words)
+    # Whoever lists or finishes holds the run itself; its stage is tried again soon, and not at once.
+    soon = timezone.now() + timedelta(seconds=RUN_RETRY_SECONDS)
+    IngestionRun.objects.filter(id=run.id, lease_token=token, finished_at=None).update(lease_until=soon)
+    return len(items)
 
 
 def give_back(items: Iterable[RunItem]) -> None:

@@ -2,7 +2,7 @@
 
 import time
 from datetime import timedelta
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from django.conf import settings
 from django.utils import timezone
@@ -21,8 +21,7 @@ Stage, Verdict = RunItem.Stage, RunItem.Verdict
 
 def work(run: IngestionRun, part: Slice) -> None:
     """List one slice's worth of the source; at the end of the list the run is `listed`."""
-    lease = _take_lease(run)
-    if lease is None:
+    if not _take_lease(run, part.lease):
         return  # another worker lists this run
     plan = plan_for(run)
     lister = Registry("source", settings.SOURCE_LISTERS).load(run.source.kind)
@@ -34,7 +33,7 @@ def work(run: IngestionRun, part: Slice) -> None:
             cursor = str(page[-1].document.id)
         done = len(page) < PAGE
         with claims.updating(run) as row:
-            if row.lease_token != lease:
+            if row.lease_token != part.lease:
                 raise claims.ClaimLost("Another worker lists this run.")
             _add_items(row, page, plan)
             row.status = IngestionRun.Status.RUNNING
@@ -57,16 +56,15 @@ def work(run: IngestionRun, part: Slice) -> None:
             return
 
 
-def _take_lease(run: IngestionRun) -> object | None:
-    token = uuid4()
+def _take_lease(run: IngestionRun, token: UUID) -> bool:
     with claims.updating(run) as row:
         if row.listed_at or (row.lease_until and row.lease_until > timezone.now()):
-            return None
+            return False
         row.lease_token = token
         row.lease_until = timezone.now() + timedelta(seconds=settings.ENV.lease_seconds)
         row.save(update_fields=["lease_token", "lease_until"])
         run.crawl_state = row.crawl_state
-    return token
+    return True
 
 
 def _add_items(run: IngestionRun, page: list[Listed], plan: Plan) -> None:

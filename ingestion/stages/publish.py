@@ -31,7 +31,7 @@ def work(run: IngestionRun, part: Slice) -> None:
     """Publish items of the run, a handful of documents at a time, until the slice ends."""
     language = plan_for(run).language
     while not part.is_over:
-        items = take(run, Stage.EMBEDDED, limit=BATCH, related=("markdown",))
+        items = take(run, Stage.EMBEDDED, token=part.lease, limit=BATCH, related=("markdown",))
         if not items:
             return
         publish_items(run, [prepare(item, configured_language=language) for item in _handful(items)])

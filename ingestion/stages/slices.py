@@ -4,7 +4,7 @@ import logging
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import DatabaseError
@@ -13,7 +13,7 @@ from config.errors import LecternError
 from config.registry import Registry
 from ingestion import claims, wakes
 from ingestion.models import IngestionRun, RunItem
-from ingestion.stages.items import open_stages
+from ingestion.stages.items import open_stages, put_back
 
 log = logging.getLogger(__name__)
 
@@ -28,12 +28,13 @@ NEXT = {
 
 @dataclass(slots=True)
 class Slice:
-    """The time that a message may work, and the heartbeat of what it holds."""
+    """The time that a message may work, the lease of the items that it takes, and the heartbeat of what it holds."""
 
     stage: str
     token: str
     run: IngestionRun
     until: float = field(default_factory=lambda: time.monotonic() + settings.ENV.slice_seconds)
+    lease: UUID = field(default_factory=uuid4)
     _beat: float = 0.0
 
     @property
@@ -63,22 +64,25 @@ def work(stage: str, run_id: UUID, token: str) -> None:
         log.info("Run %s no longer holds its source; the slice of %s ends.", run.id, stage)
     except LecternError as error:
         if error.transient:
-            _tell(run, stage, error)
+            _stop(run, part, error)
             raise
         log.warning("Run %s cannot go on in the stage %s: %s", run.id, stage, error.message)
         claims.finish(run, status=IngestionRun.Status.FAILED, stop_reason="", error=error.message)
     except Exception as error:
-        _tell(run, stage, error)
+        _stop(run, part, error)
         raise
     finally:
         wakes.release(stage, token)
     follow_up(run, idle="" if goes_on else stage)
 
 
-def _tell(run: IngestionRun, stage: str, error: Exception) -> None:
-    """An error of ours stands on the run at once; the sweep goes on trying, and a run that cannot go on is abandoned in time."""
-    message = f"The stage {stage} stopped with {type(error).__name__}: {error}"[:2000]
-    with suppress(DatabaseError):
+def _stop(run: IngestionRun, part: Slice, error: Exception) -> None:
+    """Free what the slice holds and tell the run of the error. Other items go on at once; where the stage itself is at fault,
+    the sweep goes on trying, and a run that cannot go on is abandoned in time."""
+    message = f"The stage {part.stage} stopped with {type(error).__name__}: {error}"[:2000]
+    with suppress(DatabaseError, claims.ClaimLost):
+        if put_back(run, part.lease, error):
+            follow_up(run)
         IngestionRun.objects.filter(id=run.id, finished_at=None).update(error=message)
 
 

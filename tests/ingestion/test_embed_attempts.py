@@ -8,7 +8,7 @@ from django.utils import timezone
 from config.errors import InvalidInput
 from ingestion import claims
 from ingestion.models import EmbeddedText, RunItem
-from ingestion.stages import embed
+from ingestion.stages import embed, texts
 from kb.providers.batches import BatchLimits
 
 LIMITS = BatchLimits(max_texts=4, max_tokens=10_000)
@@ -28,7 +28,7 @@ def run(knowledge_base, source):
     return run
 
 
-def take(run) -> list[list[embed.Wanted]]:
+def take(run) -> list[list[texts.Wanted]]:
     """The batches of a worker that came after one that died: leases have run out."""
     EmbeddedText.objects.update(lease_until=None, lease_token=None)
     return embed.batches_of(embed._take(run, uuid4(), 0), LIMITS)
@@ -42,7 +42,7 @@ def test_a_lease_alone_is_no_attempt(run):
 
 def test_what_was_in_flight_comes_last_and_alone(run):
     first = take(run)[0]
-    embed.announce(run, first)
+    texts.announce(run, first)
     batches = take(run)
     assert [len(batch) for batch in batches] == [4, 2, 1, 1, 1, 1]
     assert {wanted.id for wanted in first} == {batch[0].id for batch in batches[2:]}
@@ -51,7 +51,7 @@ def test_what_was_in_flight_comes_last_and_alone(run):
 def test_a_text_that_is_deadly_fails_without_its_neighbours(run):
     deadly = take(run)[0][0].id
     for _ in range(embed.MAX_ATTEMPTS):
-        embed.announce(run, next(batch for batch in take(run) if any(wanted.id == deadly for wanted in batch)))
+        texts.announce(run, next(batch for batch in take(run) if any(wanted.id == deadly for wanted in batch)))
     assert deadly not in {wanted.id for batch in take(run) for wanted in batch}
     failed = EmbeddedText.objects.exclude(error="")
     assert [text.id for text in failed] == [deadly]
@@ -59,8 +59,8 @@ def test_a_text_that_is_deadly_fails_without_its_neighbours(run):
 
 def test_an_answer_takes_the_attempt_back(run):
     batch = take(run)[0]
-    embed.announce(run, batch)
-    embed._uncount(batch)
+    texts.announce(run, batch)
+    texts.uncount(batch)
     assert not EmbeddedText.objects.exclude(attempts=0).exists()
 
 
