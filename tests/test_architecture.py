@@ -21,6 +21,7 @@ MAY_IMPORT = {
 }
 # Pure packages: no models, no settings, no Celery.
 PURE = (
+    "ingestion/crawl",
     "ingestion/extract",
     "ingestion/chunk",
     "ingestion/reconcile.py",

@@ -48,12 +48,22 @@ class Web(Document):
     same_site_only: bool = Field(default=True, description="Stay on the site of the start (`www.` and the bare host are one site).")
     include_subdomains: bool = Field(default=False, description="Subdomains count as the same site.")
     path_prefix: Annotated[Text, Field(max_length=2000), AfterValidator(normalise_prefix)] = Field(
-        default="/", description="Only pages under this path are ingested. Slashes around it are added; `/docs/` also matches `/docs`."
+        default="/",
+        description="Only pages under this path are ingested, and the start. Slashes around it are added; `/docs/` also matches `/docs`.",
     )
     max_depth: int = Field(default=3, ge=1, le=20, description="Links from the start.")
     max_pages: int = Field(default=200, ge=1, le=50_000, description="Pages ingested per run.")
     exclude_patterns: list[Glob] = Field(
-        default_factory=list, max_length=1000, description="Globs on the path of a URL: `*` inside a segment, `**` across segments."
+        default_factory=list,
+        max_length=1000,
+        description="Globs on the path of a URL: `*` inside a segment, `**` across segments. One that begins with a slash starts at the "
+        "root; any other starts at any folder, so `*.pdf` is every PDF. `/archive/**` is also `/archive` itself.",
+    )
+    include_patterns: list[Glob] = Field(
+        default_factory=list,
+        max_length=1000,
+        description="Globs like `exclude_patterns`. If there are any, only pages that match one of them are read, and the start. "
+        "What `exclude_patterns` names stays out.",
     )
     sitemap_urls: list[Text] = Field(
         default_factory=list, max_length=20, description="More sitemaps, at most 20; the rules of `start_url` hold for each."
