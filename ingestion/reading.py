@@ -18,6 +18,8 @@ class Reading:
     markdown: str
     extracted: dict[str, Any]
     passages: list[dict[str, Any]]
+    page: dict[str, Any] | None = None
+    """Of HTML that a web server gave: its links and rules (extract.html_page)."""
 
     def texts(self) -> list[str]:
         """What is embedded of each passage."""
@@ -32,7 +34,8 @@ def read_item(item: RunItem, plan: Plan) -> Reading:
             request = {"op": "extract", "path": str(path), "name": item.key, "declared_type": declared or None}
             result = sandbox().run({**request, "limits": plan.extract, "chunk": plan.chunk})
         extracted = dict(result["extracted"])
-        return Reading(item, extracted.pop("markdown"), extracted, result["passages"])
+        page = extracted.pop("page")
+        return Reading(item, extracted.pop("markdown"), extracted, result["passages"], page)
     with blobs.local_path(item.markdown) as path:
         result = sandbox().run({"op": "chunk", "path": str(path), "limits": plan.extract, "chunk": plan.chunk, "title": item.title})
     document = item.document

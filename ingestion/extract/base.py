@@ -26,6 +26,15 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Served:
+    """How a web server gave the content: its address, the charset of Content-Type and the value of X-Robots-Tag; "" where it said none."""
+
+    url: str
+    charset: str = ""
+    robots_header: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PageSpan:
     """markdown[start:end] came from this page; pages count from 1, as a reader's viewer does."""
 
@@ -44,6 +53,8 @@ class Extracted:
     metadata: dict[str, Any] = field(default_factory=dict)
     truncated: bool = False
     warnings: list[str] = field(default_factory=list)
+    page: dict[str, Any] | None = None
+    """What a crawl needs of HTML that a server gave: html_page.describe_page. Such a page may have no Markdown: its links still count."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -54,6 +65,6 @@ class Extracted:
 
 
 class Extractor(Protocol):
-    def extract(self, data: Path, *, name: str, limits: Limits) -> Extracted:
+    def extract(self, data: Path, *, name: str, limits: Limits, served: Served | None = None) -> Extracted:
         """The file as Markdown. May return more than `limits.max_chars`; the caller cuts. Raises ExtractionError."""
         ...

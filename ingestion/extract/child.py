@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from config.errors import ExtractionError, LecternError
-from ingestion.extract.base import MEBIBYTE, Limits
+from ingestion.extract.base import MEBIBYTE, Limits, Served
 from ingestion.extract.extraction import extract
 from ingestion.extract.frames import pack_frame, read_frame
 from ingestion.extract.landlock import restrict
@@ -66,9 +66,10 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 def _perform(request: dict[str, Any], *, limits: Limits) -> dict[str, Any]:
     path = Path(request["path"])
     if request["op"] == "extract":
-        extracted = extract(path, name=request["name"], declared_type=request.get("declared_type"), limits=limits)
+        served = Served(**request["page"]) if request.get("page") else None
+        extracted = extract(path, name=request["name"], declared_type=request.get("declared_type"), limits=limits, served=served)
         wanted = request.get("chunk")
-        passages = _passages(extracted.markdown, wanted, title=extracted.title) if wanted else []
+        passages = _passages(extracted.markdown, wanted, title=extracted.title) if wanted and extracted.markdown else []
         return {"extracted": extracted.to_json(), "passages": passages}
     if request["op"] == "chunk":
         return {"passages": _passages(path.read_bytes().decode("utf-8"), request["chunk"], title=request["title"])}

@@ -2,6 +2,7 @@
 
 import codecs
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ingestion.extract.sniff import bom_encoding
@@ -16,10 +17,15 @@ CHAOS_MARGIN = 0.02
 # So many good characters for each bad one still make a damaged UTF-8 file and not another encoding.
 DAMAGE_SHARE = 10
 LAST_RESORT = "cp1252"
+LATIN = frozenset({"cp1252", "iso8859-15", "iso8859-9", "cp1254"})
+LATIN_RUN_BYTES = 2.0
+# Encodings of seven bits, which are valid UTF-8 too, and what they shift with.
+SHIFTS = {"iso2022_jp": b"\x1b", "iso2022_kr": b"\x1b", "hz": b"~{"}
 
 _LINE_ENDS = re.compile(r"\r\n?|\u2028|\u2029|\x85")
 # C0 controls but tab and newline, and the C1 block: no reader sees them, Postgres refuses NUL, JSON readers dislike the rest.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 
@@ -31,9 +37,9 @@ class Decoded:
     warnings: list[str]
 
 
-def decode(raw: bytes, *, cut: bool = False, declared: str | None = None) -> Decoded:
+def decode(raw: bytes, *, cut: bool = False, declared: Sequence[str] = ()) -> Decoded:
     """`cut` says that `raw` is the beginning of more, so that half a character at its end is no error.
-    `declared` is tried after the byte order mark and UTF-8: labels lie more often than bytes do."""
+    What is `declared`, the best source first, is tried after the byte order mark and UTF-8: labels lie more often than bytes do."""
     encoding, text, warnings = _decode(raw, cut=cut, declared=declared)
     text, more = clean(text)
     return Decoded(text=text, encoding=encoding, cut=cut, warnings=warnings + more)
@@ -51,14 +57,18 @@ def clean(text: str) -> tuple[str, list[str]]:
     return _CONTROLS.sub("", text.replace("\x0c", "\n")), warnings
 
 
-def _decode(raw: bytes, *, cut: bool, declared: str | None) -> tuple[str, str, list[str]]:
+def _decode(raw: bytes, *, cut: bool, declared: Sequence[str]) -> tuple[str, str, list[str]]:
     marked = bom_encoding(raw)
     if marked is not None:
         text = codecs.getincrementaldecoder(marked)("replace").decode(raw, final=not cut)
         return marked, text, ["Some bytes could not be read in the file's own encoding."] if "\ufffd" in text else []
-    for encoding, errors in (("utf-8", "strict"), ("utf-8", "surrogatepass"), (_known(declared), "strict")):
-        text = _attempt(raw, encoding, errors, cut=cut) if encoding else None
-        if encoding and text is not None:
+    labels = [label for name in declared if (label := _known(name)) is not None]
+    shifted = [(label, "strict") for label in labels if (mark := SHIFTS.get(label)) and mark in raw]
+    for encoding, errors in (*shifted, ("utf-8", "strict"), ("utf-8", "surrogatepass"), *((label, "strict") for label in labels)):
+        if encoding in LATIN and _is_hardly_latin(raw):
+            continue
+        text = _attempt(raw, encoding, errors, cut=cut)
+        if text is not None:
             return encoding, text, []
     text = raw.decode("utf-8", "replace")
     damaged = text.count("\ufffd")
@@ -76,10 +86,16 @@ def _attempt(raw: bytes, encoding: str, errors: str, *, cut: bool) -> str | None
         return None
 
 
-def _known(encoding: str | None) -> str | None:
+def _is_hardly_latin(raw: bytes) -> bool:
+    """Servers say Latin-1 of everything, and all bytes are right in it. Accents stand alone between plain letters; other scripts do not."""
+    runs = _HIGH_BYTES.findall(raw)
+    return sum(map(len, runs)) > LATIN_RUN_BYTES * len(runs)
+
+
+def _known(encoding: str) -> str | None:
     """A declared name that Python can decode; web pages that say latin-1 mean Windows-1252."""
     try:
-        name = codecs.lookup((encoding or "").strip()).name
+        name = codecs.lookup(encoding.strip()).name
     except (LookupError, ValueError):
         return None
     if name.startswith(("utf-16", "utf-32", "utf-7")) or not codecs.lookup(name)._is_text_encoding:

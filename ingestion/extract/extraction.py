@@ -1,10 +1,11 @@
 """One file to Markdown, whatever its format, under the limits. Runs in the sandbox's child: nothing here stops a hostile file."""
 
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote, urlsplit
 
 from config.errors import ExtractionError
-from ingestion.extract.base import Extracted, Limits, PageSpan
+from ingestion.extract.base import Extracted, Limits, PageSpan, Served
 from ingestion.extract.encodings import clean
 from ingestion.extract.formats import EXTRACTORS, MINIMUM_CHARS
 from ingestion.extract.language import detect_language
@@ -16,10 +17,13 @@ PROBE_SECONDS = 10.0
 CUT_SEARCHED_CHARS = 400
 
 
-def extract(path: Path, *, name: str, declared_type: str | None, limits: Limits) -> Extracted:
-    """Raises ExtractionError with the reason as a sentence; any other exception is a defect of the extractor."""
-    kind = sniff(path, name=name, declared_type=declared_type)
-    extracted = EXTRACTORS.load(kind.format)().extract(path, name=name, limits=limits)
+def extract(path: Path, *, name: str, declared_type: str | None, limits: Limits, served: Served | None = None) -> Extracted:
+    """Raises ExtractionError with the reason as a sentence; any other exception is a defect of the extractor.
+    HTML that was `served` comes back without an error when it has no text: `page` says why, and holds its links."""
+    if served is not None:
+        name = _file_name(served.url) or name
+    kind = sniff(path, name=name, declared_type=declared_type, served=served is not None)
+    extracted = EXTRACTORS.load(kind.format)().extract(path, name=name, limits=limits, served=served)
     return _finished(extracted, format=kind.format, name=name, limits=limits)
 
 
@@ -41,6 +45,8 @@ def _finished(extracted: Extracted, *, format: str, name: str, limits: Limits) -
         warnings += more
     minimum = MINIMUM_CHARS.get(format, 1)
     if len(markdown.strip()) < minimum or not has_visible(markdown):
+        if extracted.page is not None:
+            return replace(extracted, markdown="", title=_title(extracted, name), truncated=False, warnings=warnings)
         raise ExtractionError(f"{name} holds no text to search in. Upload a file with text.", reason="empty", retires=True)
     truncated = extracted.truncated
     if len(markdown) > limits.max_chars:
@@ -52,12 +58,21 @@ def _finished(extracted: Extracted, *, format: str, name: str, limits: Limits) -
     return replace(
         extracted,
         markdown=markdown,
-        title=" ".join(clean(extracted.title)[0].split())[:300] or name,
+        title=_title(extracted, name),
         language=extracted.language or detect_language(markdown),
         pages=[PageSpan(span.page, span.start, min(span.end, len(markdown))) for span in extracted.pages if span.start < len(markdown)],
         truncated=truncated,
         warnings=warnings,
     )
+
+
+def _title(extracted: Extracted, name: str) -> str:
+    return " ".join(clean(extracted.title)[0].split())[:300] or name
+
+
+def _file_name(url: str) -> str:
+    """The last part of the address's path; "" where it ends with a slash."""
+    return PurePosixPath(unquote(urlsplit(url).path, errors="replace")).name[:255]
 
 
 def has_visible(text: str) -> bool:

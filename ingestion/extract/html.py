@@ -7,10 +7,12 @@ from typing import Any
 from lxml import html
 
 from config.errors import ExtractionError
-from ingestion.extract.base import Extracted, Limits
+from ingestion.extract.base import Extracted, Limits, Served
 from ingestion.extract.html_main import main_text
 from ingestion.extract.html_markdown import MarkdownWriter
-from ingestion.extract.html_tree import parse_html, read_html
+from ingestion.extract.html_page import blank_page, describe_page
+from ingestion.extract.html_shell import needs_javascript, shell_marks
+from ingestion.extract.html_tree import drop_hidden, parse_html, read_html
 from ingestion.extract.markdown import first_heading
 
 _LANGUAGE = re.compile(r"\s*([A-Za-z]{2})(?:[-_]|\s*\Z)")
@@ -18,14 +20,22 @@ METADATA = {"author": "author", "date": "published", "sitename": "site", "descri
 
 
 class HtmlExtractor:
-    def extract(self, data: Path, *, name: str, limits: Limits) -> Extracted:
-        decoded = read_html(data)
+    def extract(self, data: Path, *, name: str, limits: Limits, served: Served | None = None) -> Extracted:
+        decoded = read_html(data, charset=served.charset if served else "")
         tree = parse_html(decoded.text)
         if tree is None:
-            raise ExtractionError(f"{name} holds no text to search in. Upload a page with text.", reason="empty", retires=True)
-        canonical = _canonical(tree)
+            return _nothing(name, served=served)
+        page = describe_page(tree, served=served) if served else None
+        marks = shell_marks(tree)
+        drop_hidden(tree)
+        if needs_javascript(marks, tree):
+            if page is None:
+                message = f"{name} is a page that JavaScript fills. Save it from a browser once all of it is shown."
+                raise ExtractionError(message, reason="needs_javascript", retires=True)
+            return Extracted(markdown="", title=_page_title(tree), media_type="text/html", page=page | {"needs_javascript": True})
+        canonical = page["canonical"] if page else _canonical(tree)
         heading, page_title, language = _heading(tree), _page_title(tree), _language(tree)
-        base = _base(tree) or canonical
+        base = page["base"] if page else _base(tree) or canonical
         main = main_text(tree, url=canonical or None)
         writer = MarkdownWriter(base=base, max_chars=limits.wanted_chars)
         markdown = writer.write(main.element)
@@ -38,7 +48,14 @@ class HtmlExtractor:
             metadata=_metadata(main.found) | {"encoding": decoded.encoding} | ({"canonical": canonical} if canonical else {}),
             truncated=decoded.cut or writer.full,
             warnings=decoded.warnings,
+            page=page,
         )
+
+
+def _nothing(name: str, *, served: Served | None) -> Extracted:
+    if served is None:
+        raise ExtractionError(f"{name} holds no text to search in. Upload a page with text.", reason="empty", retires=True)
+    return Extracted(markdown="", title="", media_type="text/html", page=blank_page(served))
 
 
 def _with_heading(markdown: str, heading: str) -> str:

@@ -23,24 +23,23 @@ UNSEEN_TAGS = frozenset(_UNSEEN.split())
 NEVER_DROPPED = frozenset({"html", "body", "head", "main"})
 
 
-def read_html(data: Path) -> Decoded:
+def read_html(data: Path, *, charset: str = "") -> Decoded:
+    """`charset` is what a server said of it, which comes before what the page says of itself."""
     with data.open("rb") as file:
         raw = file.read(MAX_HTML_BYTES)
         cut = bool(file.read(1))
     match = _META_CHARSET.search(raw[:CHARSET_BYTES])
-    declared = (match[1] or match[2]).decode("ascii", "ignore") if match else None
-    return decode(raw, cut=cut, declared=declared)
+    own = (match[1] or match[2]).decode("ascii", "ignore") if match else ""
+    return decode(raw, cut=cut, declared=(charset, own))
 
 
 def parse_html(text: str) -> html.HtmlElement | None:
-    """None when there is no element in it."""
+    """The whole page, hidden parts included; None when there is no element in it."""
     parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, no_network=True, huge_tree=False)
     try:
-        tree = html.document_fromstring(_XML_DECLARATION.sub("", text).encode("utf-8"), parser=parser)
+        return html.document_fromstring(_XML_DECLARATION.sub("", text).encode("utf-8"), parser=parser)
     except (etree.ParserError, etree.XMLSyntaxError, ValueError):
         return None
-    drop_hidden(tree)
-    return tree
 
 
 def drop_hidden(tree: html.HtmlElement) -> None:

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from ingestion.extract.base import Extracted, Limits
+from ingestion.extract.base import Extracted, Limits, Served
 from ingestion.extract.text import read_text
 
 _YAML_FRONT = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -23,8 +23,8 @@ MAX_VALUE_CHARS = 2_000
 
 
 class MarkdownExtractor:
-    def extract(self, data: Path, *, name: str, limits: Limits) -> Extracted:
-        decoded = read_text(data, limits=limits)
+    def extract(self, data: Path, *, name: str, limits: Limits, served: Served | None = None) -> Extracted:
+        decoded = read_text(data, limits=limits, served=served)
         metadata, body = split_front_matter(decoded.text)
         title, language = metadata.get("title"), metadata.get("language") or metadata.get("lang")
         return Extracted(

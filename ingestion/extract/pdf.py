@@ -9,7 +9,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from config.errors import ExtractionError
-from ingestion.extract.base import Extracted, Limits, PageSpan
+from ingestion.extract.base import Extracted, Limits, PageSpan, Served
 from ingestion.extract.pdf_streams import check_streams
 from ingestion.extract.pdf_tables import TableReader
 from ingestion.extract.pdf_text import clean_lines, join_lines
@@ -20,7 +20,7 @@ METADATA = ("title", "author", "subject", "keywords", "creationdate", "moddate")
 
 
 class PdfExtractor:
-    def extract(self, data: Path, *, name: str, limits: Limits) -> Extracted:
+    def extract(self, data: Path, *, name: str, limits: Limits, served: Served | None = None) -> Extracted:
         deadline = time.monotonic() + limits.max_seconds
         check_streams(data, name=name, limits=limits)
         document = _open(data, name=name)

@@ -22,6 +22,7 @@ BOMS: tuple[tuple[bytes, str], ...] = (
 )
 
 MARKDOWN_EXTENSIONS = frozenset({"md", "markdown", "mdown", "mkd", "mdx"})
+HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 HTML_EXTENSIONS = frozenset({"html", "htm", "xhtml"})
 _HTML_START = re.compile(rb"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<(!doctype\s+html|html[\s>])", re.IGNORECASE | re.DOTALL)
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\b\x1a\x1b"))
@@ -46,8 +47,9 @@ def extension(name: str) -> str:
     return Path(name).suffix.lower().removeprefix(".")
 
 
-def sniff(path: Path, *, name: str, declared_type: str | None = None) -> Kind:
-    """Raises ExtractionError, content at fault, for everything that cannot be read."""
+def sniff(path: Path, *, name: str, declared_type: str | None = None, served: bool = False) -> Kind:
+    """Raises ExtractionError, content at fault, for everything that cannot be read. Of what a web server gave, the declared type
+    comes before the name: addresses end in .pdf, .md or .php whatever stands there."""
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
     if not head:
@@ -61,6 +63,8 @@ def sniff(path: Path, *, name: str, declared_type: str | None = None) -> Kind:
         return PDF_KIND
     if bom_encoding(head) is None:
         _refuse_binary(head, name=name)
+    if served:
+        return _served_kind(head, suffix=suffix, declared_type=declared_type)
     if suffix in BINARY_EXTENSIONS:
         message = f"{name} is named .{suffix}, but holds text. Give it the extension of its content, or save it again."
         raise _refused(message, reason="mislabelled")
@@ -72,16 +76,27 @@ def bom_encoding(head: bytes) -> str | None:
 
 
 def _text_kind(head: bytes, *, suffix: str, declared_type: str | None) -> Kind:
-    declared = (declared_type or "").partition(";")[0].strip().lower()
+    declared = _bare(declared_type)
     if suffix in MARKDOWN_EXTENSIONS:
         return MARKDOWN_KIND
-    if suffix in HTML_EXTENSIONS or declared in ("text/html", "application/xhtml+xml"):
+    if suffix in HTML_EXTENSIONS or declared in HTML_TYPES:
         return HTML_KIND
     if suffix in FENCE_LANGUAGES or suffix in ("txt", "text"):
         return TEXT_KIND
     if declared == "text/markdown":
         return MARKDOWN_KIND
     return HTML_KIND if _HTML_START.match(head) else TEXT_KIND
+
+
+def _served_kind(head: bytes, *, suffix: str, declared_type: str | None) -> Kind:
+    declared = _bare(declared_type)
+    if declared in HTML_TYPES or _HTML_START.match(head):
+        return HTML_KIND
+    return MARKDOWN_KIND if declared == "text/markdown" or suffix in MARKDOWN_EXTENSIONS else TEXT_KIND
+
+
+def _bare(media_type: str | None) -> str:
+    return (media_type or "").partition(";")[0].strip().lower()
 
 
 def _is_pdf(head: bytes, *, suffix: str) -> bool:

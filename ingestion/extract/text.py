@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ingestion.extract.base import Extracted, Limits
+from ingestion.extract.base import Extracted, Limits, Served
 from ingestion.extract.encodings import Decoded, decode
 from ingestion.extract.fences import FENCE_LANGUAGES, fence
 from ingestion.extract.sniff import extension
@@ -15,8 +15,8 @@ FENCE_ROOM = 40
 
 
 class TextExtractor:
-    def extract(self, data: Path, *, name: str, limits: Limits) -> Extracted:
-        decoded = read_text(data, limits=limits)
+    def extract(self, data: Path, *, name: str, limits: Limits, served: Served | None = None) -> Extracted:
+        decoded = read_text(data, limits=limits, served=served)
         language = FENCE_LANGUAGES.get(extension(name))
         truncated = decoded.cut
         text = decoded.text
@@ -35,11 +35,11 @@ class TextExtractor:
         )
 
 
-def read_text(data: Path, *, limits: Limits) -> Decoded:
+def read_text(data: Path, *, limits: Limits, served: Served | None) -> Decoded:
     """Reads no more of the file than could be kept: a 30 MB log costs what its first part costs."""
     # Room for what is asked for is made before the first byte is read, so no more is asked for than there is.
     window = min(limits.wanted_chars * MAX_BYTES_PER_CHAR + 4_096, data.stat().st_size)
     with data.open("rb") as file:
         raw = file.read(window)
         cut = bool(file.read(1))
-    return decode(raw, cut=cut)
+    return decode(raw, cut=cut, declared=(served.charset,) if served else ())

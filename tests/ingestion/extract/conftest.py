@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.extract import Extracted, Limits, extract
+from ingestion.extract import Extracted, Limits, Served, extract
 from ingestion.extract.sandbox import Sandbox
 
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "data" / "documents"
@@ -20,10 +20,12 @@ def shared_documents() -> Path:
 def read(tmp_path: Path) -> Callable[..., Extracted]:
     """Extracts bytes or text in this process, as a file of that name."""
 
-    def _read(content: bytes | str, *, name: str = "sample.txt", declared_type: str | None = None, **limits: object) -> Extracted:
+    def _read(
+        content: bytes | str, *, name: str = "sample.txt", declared_type: str | None = None, served: Served | None = None, **limits: object
+    ) -> Extracted:
         path = tmp_path / "content"
         path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return extract(path, name=name, declared_type=declared_type, limits=Limits(**limits))  # type: ignore[arg-type]
+        return extract(path, name=name, declared_type=declared_type, limits=Limits(**limits), served=served)  # type: ignore[arg-type]
 
     return _read
 

@@ -77,8 +77,8 @@ def test_structure(read, body, markdown):
         "<!-- SECRET -->",
         "<script>SECRET</script>",
         "<style>SECRET</style>",
-        '<svg><text>SECRET</text></svg>',
-        '<textarea>SECRET</textarea>',
+        "<svg><text>SECRET</text></svg>",
+        "<textarea>SECRET</textarea>",
     ],
 )
 def test_hidden_text_never_comes_out(read, hidden):
