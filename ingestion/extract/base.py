@@ -27,11 +27,13 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """How a web server gave the content: its address, the charset of Content-Type and the value of X-Robots-Tag; "" where it said none."""
+    """How a web server gave the content: its address, the charset of Content-Type and the value of X-Robots-Tag; "" where it said none.
+    `agent` is the product token that we asked under: robots rules may name it."""
 
     url: str
     charset: str = ""
     robots_header: str = ""
+    agent: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from config.errors import ExtractionError
 from ingestion.extract.base import Extracted, Limits, Served
 from ingestion.extract.html_main import main_text
 from ingestion.extract.html_markdown import MarkdownWriter
-from ingestion.extract.html_page import blank_page, describe_page
+from ingestion.extract.html_page import describe_nothing, describe_page
 from ingestion.extract.html_shell import needs_javascript, shell_marks
 from ingestion.extract.html_tree import drop_hidden, parse_html, read_html
 from ingestion.extract.markdown import first_heading
@@ -55,7 +55,7 @@ class HtmlExtractor:
 def _nothing(name: str, *, served: Served | None) -> Extracted:
     if served is None:
         raise ExtractionError(f"{name} holds no text to search in. Upload a page with text.", reason="empty", retires=True)
-    return Extracted(markdown="", title="", media_type="text/html", page=blank_page(served))
+    return Extracted(markdown="", title="", media_type="text/html", page=describe_nothing(served=served))
 
 
 def _with_heading(markdown: str, heading: str) -> str:

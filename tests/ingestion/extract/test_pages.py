@@ -3,7 +3,6 @@
 import pytest
 
 from ingestion.extract import Served
-from ingestion.extract.html_page import header_rules
 
 SENTENCE = "<p>Paragraph {} says something about lecterns that is long enough to be taken for the text of a document.</p>"
 PROSE = "".join(SENTENCE.format(n) for n in range(6))
@@ -21,7 +20,7 @@ def urls(extracted) -> list[str]:
 @pytest.fixture
 def served(read):
     def _served(content, *, url=URL, charset="", robots_header="", declared_type="text/html"):
-        return read(content, name=url, declared_type=declared_type, served=Served(url, charset, robots_header))
+        return read(content, name=url, declared_type=declared_type, served=Served(url, charset, robots_header, "Lectern"))
 
     return _served
 
@@ -69,27 +68,20 @@ def test_pages_of_nothing(served, content):
 
 
 @pytest.mark.parametrize(
-    ("header", "rules"),
+    ("header", "noindex", "nofollow"),
     [
-        ("", {""}),
-        ("noindex", {"noindex"}),
-        ("NoIndex, nofollow", {"noindex", "nofollow"}),
-        ("googlebot: noindex, nofollow", set()),
-        ("googlebot: noindex, *: nofollow", {"nofollow"}),
-        ("unavailable_after: 25 Jun 2030 15:00:00 PST, noindex", {"unavailable_after: 25 jun 2030 15:00:00 pst", "noindex"}),
+        ("", False, False),
+        ("noindex", True, False),
+        ("none", True, True),
+        ("nofollow", False, True),
+        ("otherbot: noindex", False, False),
+        ("lectern: noindex", True, False),
     ],
-)
-def test_header_rules(header, rules):
-    assert header_rules(header) == rules
-
-
-@pytest.mark.parametrize(
-    ("header", "noindex", "nofollow"), [("", False, False), ("noindex", True, False), ("none", True, True), ("nofollow", False, True)]
 )
 def test_robots_header(served, header, noindex, nofollow):
     extracted = served(page(f'{PROSE}<a href="/a">a</a>'), robots_header=header)
     assert (extracted.page["noindex"], extracted.page["nofollow"]) == (noindex, nofollow)
-    assert extracted.page["links"] == [["https://docs.example/a", "a", nofollow]]
+    assert urls(extracted) == ["https://docs.example/a"]
 
 
 CHINESE = "知识库是一个存储知识的地方，用户可以在其中搜索文档并得到引用。" * 3
