@@ -45,7 +45,7 @@ def publish(
             raise StaleVersion(expected=expected or 0, current=previous.number)
         loaded = schemas.load(document, rules=rules())
         loaded = schemas.assign_source_ids(loaded, previous=schemas.load_stored(previous.document) if previous else None)
-        model = _model(actor, loaded.embedding_model)
+        model = registered_model(actor, loaded.embedding_model)
         loaded = loaded.model_copy(update={"embedding_model": model.name})
         version = KnowledgeBaseVersion.objects.create(
             organization_id=locked.organization_id,
@@ -71,7 +71,7 @@ def publish(
     return version
 
 
-def _model(actor: Actor, name: str | None) -> EmbeddingModel:
+def registered_model(actor: Actor, name: str | None) -> EmbeddingModel:
     """The model that a document names, else the organization's default, else the installation's."""
     known = embedding_models(actor).select_related("space")
     if name is None:

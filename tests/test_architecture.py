@@ -25,6 +25,7 @@ PURE = (
     "ingestion/extract",
     "ingestion/chunk",
     "ingestion/reconcile.py",
+    "kb/bundles",
     "kb/words",
     "kb/schemas",
     "retrieval/fusion.py",

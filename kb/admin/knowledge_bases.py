@@ -19,7 +19,8 @@ from config.errors import InvalidInput, LecternError
 from kb import access, listing, services, versioning
 from kb.access import Actor
 from kb.admin.rows import RowAdmin, ServiceForm, actor_of
-from kb.admin.text import document_of, read_text, text_of, write_text
+from kb.admin.text import document_of, text_of
+from kb.bundles.texts import read_document, write_document
 from kb.models import Grant, KnowledgeBase, Membership, User
 
 EXAMPLE = {"name": "", "description": "", "visibility": "organization", "sources": [{"name": "files", "type": "upload"}]}
@@ -45,14 +46,14 @@ class DocumentForm(ServiceForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if self.instance._state.adding:
-            self.initial.setdefault("document", write_text(EXAMPLE))
+            self.initial.setdefault("document", write_document(EXAMPLE))
         else:
             version = versioning.read(self.instance)
             self.initial.update(document=text_of(version), expected=version.number)
 
     def clean_document(self) -> dict[str, Any]:
         try:
-            return read_text(self.cleaned_data["document"])
+            return read_document(self.cleaned_data["document"])
         except InvalidInput as error:
             raise forms.ValidationError(error.message) from None
 
@@ -263,7 +264,7 @@ def write_value(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, (dict, list)):
-        return write_text(value).rstrip()
+        return write_document(value).rstrip()
     return json.dumps(value)
 
 

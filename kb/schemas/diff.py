@@ -49,11 +49,11 @@ def _compare(changes: list[Change], path: str, old: Any, new: Any) -> None:
         for key in [*new, *(key for key in old if key not in new)]:
             inner = f"{path}.{key}" if path else str(key)
             if key not in old:
-                changes.append(Change(inner, "added", new=_masked(key, new[key])))
+                changes.append(Change(inner, "added", new=masked(key, new[key])))
             elif key not in new:
-                changes.append(Change(inner, "removed", old=_masked(key, old[key])))
+                changes.append(Change(inner, "removed", old=masked(key, old[key])))
             elif is_secret_key(str(key)) and old[key] != new[key]:
-                changes.append(Change(inner, "changed", _masked(key, old[key]), _masked(key, new[key])))
+                changes.append(Change(inner, "changed", masked(key, old[key]), masked(key, new[key])))
             else:
                 _compare(changes, inner, old[key], new[key])
     elif isinstance(old, list) and isinstance(new, list):
@@ -62,7 +62,7 @@ def _compare(changes: list[Change], path: str, old: Any, new: Any) -> None:
         else:
             _compare_plain(changes, path, old, new)
     elif old != new or isinstance(old, bool) != isinstance(new, bool):
-        changes.append(Change(path, "changed", _masked("", old), _masked("", new)))
+        changes.append(Change(path, "changed", masked("", old), masked("", new)))
 
 
 def _compare_named(changes: list[Change], path: str, old: list[Any], new: list[Any]) -> None:
@@ -81,27 +81,27 @@ def _compare_named(changes: list[Change], path: str, old: list[Any], new: list[A
             if match is not None:
                 left.remove(match)
         if match is None:
-            changes.append(Change(inner, "added", new=_masked("", entry)))
+            changes.append(Change(inner, "added", new=masked("", entry)))
         else:
             _compare(changes, inner, match, entry)
-    changes.extend(Change(f"{path}[{entry['name']}]", "removed", old=_masked("", entry)) for entry in left)
+    changes.extend(Change(f"{path}[{entry['name']}]", "removed", old=masked("", entry)) for entry in left)
 
 
 def _compare_plain(changes: list[Change], path: str, old: list[Any], new: list[Any]) -> None:
     before, after = Counter(map(_key, old)), Counter(map(_key, new))
     if before == after:
         if old != new:
-            changes.append(Change(path, "changed", _masked("", old), _masked("", new)))
+            changes.append(Change(path, "changed", masked("", old), masked("", new)))
         return
     for entry, key in ((entry, _key(entry)) for entry in old):
         if before[key] > after[key]:
             before[key] -= 1
-            changes.append(Change(path, "removed", old=_masked("", entry)))
+            changes.append(Change(path, "removed", old=masked("", entry)))
     before = Counter(map(_key, old))
     for entry, key in ((entry, _key(entry)) for entry in new):
         if after[key] > before[key]:
             after[key] -= 1
-            changes.append(Change(path, "added", new=_masked("", entry)))
+            changes.append(Change(path, "added", new=masked("", entry)))
 
 
 def _named(entries: list[Any]) -> bool:
@@ -112,12 +112,12 @@ def _key(entry: Any) -> str:
     return json.dumps(entry, sort_keys=True)
 
 
-def _masked(key: Any, value: Any) -> Any:
+def masked(key: Any, value: Any) -> Any:
     """Secrets are shown as their reference or not at all, also where an old version holds one in clear."""
     if isinstance(value, Mapping):
-        return {inner: _masked(inner, item) for inner, item in value.items()}
+        return {inner: masked(inner, item) for inner, item in value.items()}
     if isinstance(value, list):
-        return [_masked(key, item) for item in value]
+        return [masked(key, item) for item in value]
     if isinstance(value, str) and value and not REFERENCE.fullmatch(value) and (is_secret_key(str(key)) or looks_secret(value)):
         return _HIDDEN
     return value
