@@ -18,6 +18,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 from config.errors import InvalidInput, LecternError
 from kb import access, listing, services, versioning
 from kb.access import Actor
+from kb.admin.bundles import BundlePages
 from kb.admin.rows import RowAdmin, ServiceForm, actor_of
 from kb.admin.text import document_of, text_of
 from kb.bundles.texts import read_document, write_document
@@ -100,13 +101,13 @@ class GrantInline(TabularInline):
 
 
 @admin.register(KnowledgeBase)
-class KnowledgeBaseAdmin(RowAdmin):
+class KnowledgeBaseAdmin(BundlePages, RowAdmin):
     form = DocumentForm
     list_display = ("name", "organization", "version", "visibility", "documents_held", "created_at")
     list_filter = (("organization", admin.RelatedOnlyFieldListFilter), "visibility", "hidden")
     search_fields = ("name", "description")
     list_select_related = ("organization", "current")
-    actions_detail = ("history", "what_changed", "duplicate")
+    actions_detail = ("history", "what_changed", "duplicate", "export_yaml", "export_zip")
     warn_unsaved_form = True
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[KnowledgeBase]:
@@ -252,7 +253,7 @@ class KnowledgeBaseAdmin(RowAdmin):
             return HttpResponseRedirect(reverse("admin:kb_knowledgebase_diff", args=[found.pk]))
         return self.page(request, "rollback", found, title=f"Roll {found} back to version {number}", compared=compared)
 
-    def page(self, request: HttpRequest, template: str, found: KnowledgeBase, **values: Any) -> TemplateResponse:
+    def page(self, request: HttpRequest, template: str, found: KnowledgeBase | None, **values: Any) -> TemplateResponse:
         context = {**self.admin_site.each_context(request), "opts": self.opts, "knowledge_base": found, "original": found, **values}
         if compared := values.get("compared"):
             context["changes"] = [(change, write_value(change.old), write_value(change.new)) for change in compared.changes]

@@ -85,3 +85,14 @@ def one_of(request: Request, name: str, values: Sequence[str]) -> str:
     if text not in values:
         raise _bad(name, f"must be {' or '.join(values)}")
     return text
+
+
+def pairs(request: Request, name: str) -> dict[str, str]:
+    """A parameter that may be repeated, each time `OLD=NEW`."""
+    found = {}
+    for text in request.query_params.getlist(name):
+        old, separator, new = text.rpartition("=")
+        if not (separator and old and new):
+            raise _bad(name, "must be OLD=NEW")
+        found[old] = new
+    return found

@@ -2,17 +2,19 @@
 
 from django.urls import path
 
-from kb.api import embedding_models, grants, knowledge_bases, organization, versions
+from kb.api import bundles, embedding_models, grants, knowledge_bases, organization, versions
 
 urlpatterns = [
     path("knowledge-bases", knowledge_bases.KnowledgeBases.as_view()),
     path("knowledge-bases/schema", knowledge_bases.KnowledgeBaseSchema.as_view()),
+    path("knowledge-bases/import", bundles.Import.as_view()),
     path("knowledge-bases/<str:kb_id>", knowledge_bases.OneKnowledgeBase.as_view()),
     path("knowledge-bases/<str:kb_id>/versions", versions.Versions.as_view()),
     path("knowledge-bases/<str:kb_id>/versions/<str:number>", versions.OneVersion.as_view()),
     path("knowledge-bases/<str:kb_id>/diff", versions.VersionDiff.as_view()),
     path("knowledge-bases/<str:kb_id>/rollback", versions.Rollback.as_view()),
     path("knowledge-bases/<str:kb_id>/duplicate", versions.Duplicate.as_view()),
+    path("knowledge-bases/<str:kb_id>/export", bundles.Export.as_view()),
     path("knowledge-bases/<str:kb_id>/grants", grants.Grants.as_view()),
     path("knowledge-bases/<str:kb_id>/grants/<str:user_id>", grants.OneGrant.as_view()),
     path("embedding-models", embedding_models.EmbeddingModels.as_view()),
