@@ -1,8 +1,7 @@
 """The one outbound HTTP client: addresses checked and pinned, bodies capped while they stream, a wall deadline over everything."""
 
 import ssl
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from config.addresses import AddressRefused, AllowedNetwork, Guard, Resolver, sy
 from config.env import environment
 from config.errors import PermanentProviderError, TooLarge
 from config.http_errors import map_error, mapped, retry_after, shown, status_error
+from config.unpacking import BadEncoding, unpacked
 from config.version import VERSION
 from config.wire import GuardedTransport, wall_deadline
 
@@ -37,7 +37,6 @@ __all__ = [
 _HARMLESS = frozenset({"accept", "accept-encoding", "accept-language", "cache-control", "connection", "host", "user-agent"}) | frozenset(
     {"content-length", "content-type", "if-modified-since", "if-none-match", "range", "transfer-encoding"}
 )
-_PIECE = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +65,8 @@ def open_client(
 ) -> httpx.Client:
     """`trusted` is for endpoints that an operator set: any address, still resolved once and pinned. Redirects are not followed by
     the client itself, `fetch` follows them. No proxy of the environment is used: it would do the resolving."""
-    guard = _guard(trusted=trusted, allowed=allowed, resolver=resolver)
-    return httpx.Client(transport=GuardedTransport(guard, verify or _certificates()), **_settings(timeout, headers))
+    guard = guard_for(trusted=trusted, allowed=allowed, resolver=resolver)
+    return httpx.Client(transport=GuardedTransport(guard, verify or certificates()), **_settings(timeout, headers))
 
 
 def async_client(
@@ -86,10 +85,10 @@ def async_client(
 
     from config.wire_async import AsyncGuardedTransport
 
-    guard = _guard(trusted=trusted, allowed=allowed, resolver=resolver)
+    guard = guard_for(trusted=trusted, allowed=allowed, resolver=resolver)
     asked = dict(headers or {}) | ({"Accept-Encoding": "identity"} if max_bytes is not None else {})
     settings = _settings(timeout, asked) | {"timeout": httpx2.Timeout(timeout, connect=min(timeout, 10.0))}
-    return httpx2.AsyncClient(transport=AsyncGuardedTransport(guard, verify or _certificates(), max_bytes=max_bytes), **settings)
+    return httpx2.AsyncClient(transport=AsyncGuardedTransport(guard, verify or certificates(), max_bytes=max_bytes), **settings)
 
 
 def fetch(
@@ -124,13 +123,13 @@ def fetch(
             request = _without_keys(following, origin=request.url)
 
 
-def _guard(*, trusted: bool, allowed: Sequence[AllowedNetwork] | None, resolver: Resolver) -> Guard:
+def guard_for(*, trusted: bool, allowed: Sequence[AllowedNetwork] | None, resolver: Resolver) -> Guard:
     networks = environment().allowed_private_networks if allowed is None else tuple(allowed)
     return Guard(allowed=networks, trusted=trusted, resolver=resolver)
 
 
 def _settings(timeout: float, headers: Mapping[str, str] | None) -> dict[str, Any]:
-    # Only encodings whose output `_decoded` can bound.
+    # The clients' own decoders unpack each chunk whole; only `fetch` bounds what comes out.
     merged = httpx.Headers({"User-Agent": user_agent(), "Accept-Encoding": "gzip, deflate"})
     merged.update(dict(headers or {}))
     return {
@@ -142,8 +141,9 @@ def _settings(timeout: float, headers: Mapping[str, str] | None) -> dict[str, An
 
 
 @cache
-def _certificates() -> ssl.SSLContext:
-    """Loaded once a process (it costs tens of milliseconds); SSL_CERT_FILE and SSL_CERT_DIR name an authority of one's own."""
+def certificates(*, http2: bool = False) -> ssl.SSLContext:
+    """Loaded once a process (it costs tens of milliseconds); SSL_CERT_FILE and SSL_CERT_DIR name an authority of one's own. Apart
+    for HTTP/2, because a context keeps the protocols that the last connection offered."""
     return httpx.create_ssl_context(trust_env=True)
 
 
@@ -163,42 +163,14 @@ def _read(response: httpx.Response, max_bytes: int) -> bytes:
         return b""
     if encoded in ("", "identity") and announced.isdigit() and int(announced) > max_bytes:
         raise _too_large(response.url, max_bytes)
-    for piece in _decoded(response, encoded):
-        if len(body) + len(piece) > max_bytes:
-            raise _too_large(response.url, max_bytes)
-        body += piece
-    return bytes(body)
-
-
-def _decoded(response: httpx.Response, encoded: str) -> Iterator[bytes]:
-    """Pieces of at most 64 KiB however strongly the body is compressed; httpx would unpack each chunk whole."""
-    if encoded in ("", "identity"):
-        yield from response.iter_raw(_PIECE)
-        return
-    if encoded not in ("gzip", "x-gzip", "deflate"):
-        raise PermanentProviderError(f"{shown(response.url)} sends the encoding {encoded[:40]!r}, which was not asked for.")
-    unpack: Any = None
     try:
-        for raw in response.iter_raw():
-            if unpack is None:
-                unpack = zlib.decompressobj(_window(encoded, raw))
-            while not unpack.eof:
-                piece = unpack.decompress(raw, _PIECE)
-                raw = unpack.unconsumed_tail
-                yield piece
-                if not raw and len(piece) < _PIECE:
-                    break
-        if unpack is not None and not unpack.eof:
-            raise zlib.error("the body ends too early")
-    except zlib.error as error:
-        raise PermanentProviderError(f"{shown(response.url)} sends a damaged {encoded} body ({error}).") from error
-
-
-def _window(encoded: str, start: bytes) -> int:
-    """Servers send "deflate" both with and without the zlib header."""
-    if encoded != "deflate":
-        return zlib.MAX_WBITS | 16
-    return zlib.MAX_WBITS if start[:1] in (b"\x78", b"\x58", b"\x68", b"\x48") else -zlib.MAX_WBITS
+        for piece in unpacked(response.iter_raw(), encoded):
+            if len(body) + len(piece) > max_bytes:
+                raise _too_large(response.url, max_bytes)
+            body += piece
+    except BadEncoding as error:
+        raise PermanentProviderError(f"{shown(response.url)} sends {error}.") from error
+    return bytes(body)
 
 
 def _too_large(url: httpx.URL, max_bytes: int) -> TooLarge:

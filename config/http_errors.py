@@ -1,11 +1,13 @@
 """HTTP library errors and answers as errors of ours: the one place that decides whether trying again may help."""
 
+import re
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+import httpcore
 import httpx
 
 from config.addresses import NameNotResolved
@@ -13,6 +15,9 @@ from config.errors import InvalidInput, LecternError, PermanentProviderError, Pr
 
 # 408 and 425 ask for another try, 409 of model providers means "busy"; other 4xx say that the request is wrong.
 RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 507, 508, 520, 521, 522, 523, 524, 529})
+
+# What httpcore raises when it is used without httpx.
+WIRE_ERRORS = (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError)
 
 _KINDS = {
     "InvalidURL": "url",
@@ -23,7 +28,11 @@ _KINDS = {
     "LocalProtocolError": "answer",
     "StreamError": "answer",
     "HTTPError": "connection",
+    "NetworkError": "connection",
+    "ProtocolError": "connection",
 }
+# How h11 and httpcore begin or end the messages of an answer that broke off.
+_BROKEN_OFF = re.compile(r"peer closed connection|disconnected|Server disconnected|StreamReset|ConnectionTerminated")
 
 
 def shown(url: httpx.URL | str) -> str:
@@ -69,14 +78,17 @@ def map_error(error: Exception, url: httpx.URL | str) -> LecternError:
     if kind == "answer":
         return PermanentProviderError(f"{where} answered in a way that cannot be read: {error}.")
     reason = str(error) or type(error).__name__
+    if "RemoteProtocolError" in type(error).__name__:
+        what = "ended early" if _BROKEN_OFF.search(reason) else "cannot be read"
+        return TransientProviderError(f"The answer of {where} {what} ({reason[:200]}). Check the server; it may be tried again.")
     return TransientProviderError(f"{where} cannot be reached ({reason}). Check that it is up; it may be tried again.")
 
 
 def _kind(error: BaseException) -> str | None:
-    """By class name: httpx and httpx2 share their names and no base class, and most processes have no use for both."""
+    """By class name: httpx, httpx2 and httpcore share their names and no base class, and most processes have no use for both."""
     if isinstance(error, UnicodeError):
         return "url"
-    names = {cls.__name__ for cls in type(error).__mro__ if cls.__module__.partition(".")[0] in ("httpx", "httpx2")}
+    names = {cls.__name__ for cls in type(error).__mro__ if cls.__module__.partition(".")[0] in ("httpx", "httpx2", "httpcore")}
     return next((kind for name, kind in _KINDS.items() if name in names), None)
 
 

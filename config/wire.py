@@ -2,10 +2,12 @@
 
 TLS and the Host header keep the name, because httpcore takes them from the request and not from the connection."""
 
+import math
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import httpcore
@@ -14,32 +16,49 @@ import httpx
 from config.addresses import AddressRefused, Guard, NameNotResolved
 
 LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=15)
-_deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
+_bounds: ContextVar["_Bounds | None"] = ContextVar("bounds", default=None)
 
 
 class NameFailed(httpcore.ConnectError):
     """A name without address, as the transport error that HTTP clients expect; the reason is its `__cause__`."""
 
 
+@dataclass(slots=True)
+class _Bounds:
+    end: float
+    bytes: float
+
+
 @contextmanager
-def wall_deadline(seconds: float) -> Iterator[None]:
-    """Everything that a guarded client of this thread does inside ends by then, however slowly the other side trickles."""
-    token = _deadline.set(time.monotonic() + seconds)
+def wall_deadline(seconds: float, *, max_bytes: float = math.inf) -> Iterator[None]:
+    """Everything that a guarded client of this thread does inside ends by then, however slowly the other side trickles, and
+    reads no more than `max_bytes` from the network, whatever they are (endless headers, interim answers, empty frames)."""
+    token = _bounds.set(_Bounds(time.monotonic() + seconds, max_bytes))
     try:
         yield
     finally:
-        _deadline.reset(token)
+        _bounds.reset(token)
 
 
 def remaining(timeout: float | None, error: type[Exception] = httpcore.ReadTimeout) -> float | None:
     """The shorter of a timeout and what is left of the wall deadline; raises when nothing is."""
-    end = _deadline.get()
-    if end is None:
+    bounds = _bounds.get()
+    if bounds is None:
         return timeout
-    left = end - time.monotonic()
+    left = bounds.end - time.monotonic()
     if left <= 0:
         raise error("the deadline is over")
     return left if timeout is None else min(timeout, left)
+
+
+def spend(data: bytes) -> bytes:
+    """Counts what was read against the bound of `wall_deadline`."""
+    bounds = _bounds.get()
+    if bounds is not None:
+        bounds.bytes -= len(data)
+        if bounds.bytes < 0:
+            raise httpcore.RemoteProtocolError("it sends more than may be read")
+    return data
 
 
 class GuardedStream(httpcore.NetworkStream):
@@ -49,7 +68,7 @@ class GuardedStream(httpcore.NetworkStream):
         self._stream = stream
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, remaining(timeout, httpcore.ReadTimeout))
+        return spend(self._stream.read(max_bytes, remaining(timeout, httpcore.ReadTimeout)))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self._stream.write(buffer, remaining(timeout, httpcore.WriteTimeout))

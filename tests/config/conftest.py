@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from config.env import environment
+from tests.servers.certificate import make_certificate
 
 
 @cache
@@ -81,8 +82,8 @@ class Site(BaseHTTPRequestHandler):
     def at_cut(self) -> None:
         self.answer(gzip.compress(b"packed" * 100)[:-9], content_encoding="gzip")
 
-    def at_brotli(self) -> None:
-        self.answer(b"\x0b\x02\x80hello\x03", content_encoding="br")
+    def at_compress(self) -> None:
+        self.answer(b"\x1f\x9d", content_encoding="compress")
 
     def at_short(self) -> None:
         self.answer(b"abc", content_length="10")
@@ -151,27 +152,7 @@ def other_site() -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """For the name kb.test alone, so that checking by address would fail."""
-    from datetime import UTC, datetime, timedelta
-
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    folder = tmp_path_factory.mktemp("tls")
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "kb.test")])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now - timedelta(1), now + timedelta(1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("kb.test")]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    (folder / "cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    (folder / "key.pem").write_bytes(private)
-    return folder / "cert.pem", folder / "key.pem"
+    return make_certificate(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture
