@@ -257,8 +257,9 @@ def test_the_site_goes_away_and_comes_back_at_its_port(site, client):
     site.stop()
     with pytest.raises(httpx.TransportError):
         client.get("/")
-    site.start()
-    assert client.get("/").text == "x"
+    for _ in range(2):
+        site.start()
+        assert client.get("/").text == "x"
 
 
 def test_deflate_is_zlibs(site, client):

@@ -26,18 +26,14 @@ class Server(ThreadingHTTPServer):
         self.site = site
         self._connections: set[socket.socket] = set()
         self._guard = threading.Lock()
-        self._serving = False
+        self.is_serving = False
         self.is_ending = threading.Event()
         super().__init__(("127.0.0.1", port), Handler)
-
-    def serve_forever(self, poll_interval: float = 0.5) -> None:
-        self._serving = True
-        super().serve_forever(poll_interval)
 
     def end(self) -> None:
         """No more connections, and those that are open end now."""
         self.is_ending.set()
-        if self._serving:
+        if self.is_serving:
             self.shutdown()
         self.server_close()
         with self._guard:

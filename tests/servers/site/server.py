@@ -99,8 +99,11 @@ class Site:
         self.stop()
 
     def start(self) -> None:
+        """Answering from now on; does nothing where it is."""
         self._server = self._server or Server(self.port, self)
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        if not self._server.is_serving:
+            self._server.is_serving = True
+            threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def stop(self) -> None:
         """Away: open connections end, new ones are refused. `start` brings it back at the same port."""
