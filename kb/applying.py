@@ -86,7 +86,7 @@ def _target(actor: Actor, entry: Entry) -> KnowledgeBase | None:
         except NotFound:
             pass  # exported elsewhere: the name decides
     name = entry.document.get("name")
-    return named(actor, name.strip()) if isinstance(name, str) and "\0" not in name else None
+    return named(actor, name) if isinstance(name, str) else None
 
 
 def _shown(change: Change, known: set[str | None]) -> Change:

@@ -19,6 +19,7 @@ from kb.access import Actor, Level
 from kb.bundles import Entry, Export, Note, read_bundle, secret_names, slug, write_yaml, write_zip
 from kb.models import KnowledgeBase, Secret
 from kb.schemas import KnowledgeBaseDocument
+from kb.schemas.base import clean_name
 from kb.schemas.chunking import AUTO_TARGET
 from kb.schemas.diff import Change, masked
 
@@ -141,7 +142,11 @@ def with_secrets(actor: Actor, outcome: Outcome, document: KnowledgeBaseDocument
 
 def named(actor: Actor, name: str) -> KnowledgeBase | None:
     """The knowledge base of the organization whose name this is, by the rule that keeps names apart."""
-    rows = access.knowledge_bases(actor).annotate(lower_name=Lower("name"))
+    try:
+        name = clean_name(name)
+    except ValueError:
+        return None
+    rows = access.knowledge_bases(actor).filter(hidden=False).annotate(lower_name=Lower("name"))
     return rows.select_related("current", "organization").filter(lower_name=Lower(Value(name))).first()
 
 

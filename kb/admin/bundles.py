@@ -32,9 +32,9 @@ class ImportForm(forms.Form):
     def read(self) -> tuple[bytes, str]:
         file = self.cleaned_data["bundle"]
         if file is not None:
-            return file.read(MAX_PACKED + 1), file.name
+            return file.read(MAX_PACKED + 1), _printable(file.name)
         try:
-            return b64decode(self.cleaned_data["content"], validate=True), self.data.get("file_name", "")[:255] or "the bundle"
+            return b64decode(self.cleaned_data["content"], validate=True), _printable(self.data.get("file_name", ""))
         except ValueError:
             raise InvalidInput("Choose the file again.") from None
 
@@ -47,6 +47,10 @@ class ImportForm(forms.Form):
             if line.strip():
                 found[old] = new
         return found
+
+
+def _printable(name: str) -> str:
+    return "".join(character for character in name[:255] if character.isprintable()) or "The bundle"
 
 
 class BundlePages:

@@ -95,7 +95,7 @@ class Import(APIView):
     def post(self, request: Request) -> Response:
         """Make knowledge bases of a bundle (YAML, ZIP or JSON), all or none: with new ids and empty upload sources."""
         access.require(request.user, Level.EDIT)
-        entries, notes = transfers.read_entries(_body(request), name="the bundle")
+        entries, notes = transfers.read_entries(_body(request), name="The bundle")
         dry_run = flag(request, "dry_run")
         outcomes = transfers.import_entries(
             request.user,

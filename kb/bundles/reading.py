@@ -8,14 +8,14 @@ from typing import Any
 from uuid import UUID
 
 from config.body import parse_json
-from config.errors import InvalidInput
+from config.errors import InvalidInput, TooLarge
 from kb.bundles.archives import is_archive, unpack
 from kb.bundles.base import MAX_KNOWLEDGE_BASES, Entry, Note
 from kb.bundles.eddi import is_eddi, map_knowledge_base
 from kb.bundles.texts import read_documents
 from kb.bundles.writing import FORMAT, FORMAT_VERSION, MANIFEST
 
-MAX_TEXT = 4_000_000
+MAX_TEXT = 2_000_000  # some seconds of reading, of all files together
 _SUFFIXES = (".yaml", ".yml", ".json")
 _EDDI_SUFFIX = ".rag.json"
 
@@ -53,6 +53,8 @@ def _read_zip(data: bytes, name: str, known_stores: Collection[str]) -> tuple[li
     strange = next((member for member in wanted if not member.lower().endswith(_SUFFIXES)), None)
     if strange:
         raise InvalidInput(f"{name} holds '{strange}', which is no configuration. A bundle has no files besides YAML and JSON.")
+    if (size := sum(len(members[member]) for member in wanted)) > MAX_TEXT:
+        raise TooLarge(f"{name} holds {size:,} bytes of configurations; at most {MAX_TEXT:,} are taken. Split it.", max_bytes=MAX_TEXT)
     contents: set[bytes] = set()
     entries: list[Entry] = []
     for member in sorted(wanted):

@@ -107,6 +107,18 @@ def test_the_model_in_use_stays_where_none_is_named(actor, organization, carol, 
     assert apply(actor, BOTH + "embedding_model: theirs\n", models={"theirs": "hashing"}) == [("published", 3)]
 
 
+def test_what_is_converted_on_the_way_settles(actor, hashing_model):
+    """A document of another product, a price that is left out, a name in another composition of characters."""
+    foreign = (
+        '{"name": "Cafe\u0301", "chunkSize": 512, "minScore": 0.6, "sources": [{"name": "s", "web": {"startUrl": "https://a.example/"}}]}'
+    )
+    assert apply(actor, foreign) == [("created", 1)]
+    assert apply(actor, foreign) == [("unchanged", 1)]
+    priced = "name: CAFÉ\nsources: [{name: f, type: upload, settings: {cost_per_thousand_segments: 1}}]"
+    assert apply(actor, priced, allow_removals=True) == [("published", 2)]
+    assert apply(actor, priced) == [("unchanged", 2)]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

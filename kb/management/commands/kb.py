@@ -1,6 +1,7 @@
 """`manage.py kb export | import | apply`: configurations of knowledge bases as files."""
 
 import json
+import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
@@ -144,7 +145,8 @@ def _read(files: Sequence[str]) -> tuple[list[Entry], list[Note]]:
                     data = file.read(MAX_PACKED + 1)
             except OSError as error:
                 raise CommandError(f"{name} cannot be read: {error.strerror}.") from None
-        found, unread = transfers.read_entries(data, name="standard input" if name == "-" else name)
+        shown = os.fsencode(name).decode("utf-8", "replace")  # a name of a file may be no text
+        found, unread = transfers.read_entries(data, name="Standard input" if name == "-" else shown)
         entries += found
         notes += unread
     return entries, notes

@@ -162,6 +162,8 @@ def test_bombs_are_cut_short():
         unpack(bytes(lying))
     with pytest.raises(TooLarge, match="more than 2,000 members"):
         unpack(zipped(*((str(number), b"") for number in range(2001))))
+    with pytest.raises(TooLarge, match="at most 2,000,000 are taken"):
+        read(zipped(*((f"{number}.yaml", b" " * 900_000) for number in range(3))))
     with pytest.raises(TooLarge, match="at most 4,194,304"):
         unpack(b"PK\x03\x04" + b"\0" * 5_000_000)
     with pytest.raises(InvalidInput, match=f"at most {MAX_KNOWLEDGE_BASES}"):
