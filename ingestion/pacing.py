@@ -2,6 +2,7 @@
 
 What this process reserved itself it also remembers: a Redis that is away or was emptied never makes it faster than polite."""
 
+import math
 import time
 from dataclasses import dataclass
 from threading import Lock
@@ -12,6 +13,7 @@ from config.redis import redis_client
 
 # After Redis did not answer it is left alone for so long: asking it may take seconds a request.
 _REDIS_AWAY_SECONDS = 5.0
+_PAUSE_KNOWN_SECONDS = 1.0
 _MOST_REMEMBERED = 10_000
 
 # Hash of milliseconds: `next` turn that is free, `until` when nobody may ask. ARGV: delay, at most, wait known here (ms; -1 = no limit).
@@ -21,7 +23,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local known = redis.call('HMGET', KEYS[1], 'next', 'until')
 local turn = math.max(now + tonumber(ARGV[3]), tonumber(known[1]) or 0, tonumber(known[2]) or 0)
 local wait, delay, most = turn - now, tonumber(ARGV[1]), tonumber(ARGV[2])
-if delay > 0 and (most < 0 or wait <= most) then
+if most < 0 or wait <= most then
   redis.call('HSET', KEYS[1], 'next', string.format('%.0f', turn + delay))
   redis.call('PEXPIRE', KEYS[1], wait + delay + 1000)
 end
@@ -45,20 +47,23 @@ return math.max(0, (tonumber(redis.call('HGET', KEYS[1], 'until')) or 0) - now)
 
 def reserve(origin: str, *, delay: float, at_most: float | None = None) -> float:
     """Seconds to wait until my turn, which is then taken: the next one is `delay` seconds later. A wait longer than `at_most` is
-    told and not taken. Never raises."""
+    told and not taken. Without a delay there are no turns, only pauses, which are learnt of within a second. Never raises."""
+    if delay <= 0:
+        return _here.paused(origin) if _here.has_just_asked(origin) else paused_for(origin)
     told = _asked(_RESERVE, origin, _ms(delay), -1 if at_most is None else _ms(at_most), _ms(_here.wait(origin)))
     return _here.take(origin, told=told, delay=delay, at_most=at_most)
 
 
 def push_back(origin: str, seconds: float) -> None:
-    """Nobody asks this origin for so long (Retry-After, 429); turns that were reserved before still stand. Never raises."""
+    """No turn at this origin for so long (Retry-After, 429). Who waits for a turn taken before asks `paused_for` when it comes.
+    Never raises."""
     _here.push_back(origin, seconds)
     _asked(_PUSH_BACK, origin, _ms(seconds))
 
 
 def paused_for(origin: str) -> float:
     """Seconds for which nobody may ask this origin; 0 when it is not pushed back. Never raises."""
-    return max(_asked(_PAUSED, origin) or 0.0, _here.paused(origin))
+    return _here.learn_pause(origin, _asked(_PAUSED, origin) or 0.0)
 
 
 def _ms(seconds: float) -> int:
@@ -80,6 +85,7 @@ def _asked(script: str, origin: str, *arguments: int) -> float | None:
 class _Turns:
     next: float = 0.0
     until: float = 0.0
+    asked: float = -math.inf
 
 
 class _Here:
@@ -106,7 +112,7 @@ class _Here:
             now = time.monotonic()
             turns = self._of(origin, now)
             turn = max(now, turns.next, turns.until) if told is None else now + told
-            if delay > 0 and (at_most is None or turn - now <= at_most):
+            if at_most is None or turn - now <= at_most:
                 turns.next = max(turns.next, turn + delay)
             return turn - now
 
@@ -115,6 +121,20 @@ class _Here:
             now = time.monotonic()
             turns = self._of(origin, now)
             turns.until = max(turns.until, now + seconds)
+
+    def learn_pause(self, origin: str, seconds: float) -> float:
+        """The longer one of what Redis told and what is known here."""
+        self.push_back(origin, seconds)
+        with self._lock:
+            now = time.monotonic()
+            turns = self._of(origin, now)
+            turns.asked = now
+            return max(0.0, turns.until - now)
+
+    def has_just_asked(self, origin: str) -> bool:
+        with self._lock:
+            turns = self._turns.get(origin)
+            return turns is not None and time.monotonic() - turns.asked < _PAUSE_KNOWN_SECONDS
 
     def redis_is_asked(self) -> bool:
         return time.monotonic() >= self._away_until

@@ -6,9 +6,11 @@ import ssl
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import urljoin, urlsplit
+from io import BytesIO
+from urllib.parse import urlsplit
 
 import httpcore
+from ada_url import join_url
 
 from config.addresses import AddressRefused, AllowedNetwork, Resolver, system_resolver
 from config.connections import Connections, Exchange
@@ -25,7 +27,8 @@ _CHARSET = re.compile(r"""charset\s*=\s*["']?([\w.:+-]+)""", re.IGNORECASE)
 @dataclass(frozen=True, slots=True)
 class Answer:
     """Any status is an answer. `headers` have lower-case names; `cut`: the body is longer than `max_bytes`, `body` is what was
-    read of it; `charset` is what the Content-Type says; `location` is absolute."""
+    read of it; `charset` is what the Content-Type says; `location` is absolute (what cannot be joined stays as it
+    was sent)."""
 
     url: str
     status: int
@@ -136,18 +139,19 @@ def _body(exchange: Exchange, headers: Mapping[str, str], *, max_bytes: int, par
     encoding = headers.get("content-encoding", "")
     if not partial and not encoding and announced.isdigit() and int(announced[:20]) > max_bytes:
         return b"", True
-    body = bytearray()
+    body = BytesIO()
     try:
         for piece in unpacked(exchange, encoding) if encoding else exchange:
-            body += piece
-            if len(body) > max_bytes:
-                return bytes(body[:max_bytes]), True
+            body.write(piece)
+            if body.tell() > max_bytes:
+                body.truncate(max_bytes)
+                return body.getvalue(), True
     except (BadEncoding, *WIRE_ERRORS):
         # A status that is no page is said already, whatever comes of the text that explains it.
         if 200 <= exchange.status < 300:
             raise
-        return bytes(body), True
-    return bytes(body), False
+        return body.getvalue(), True
+    return body.getvalue(), False
 
 
 def _answer(url: str, status: int, headers: Mapping[str, str], body: bytes, *, cut: bool, seconds: float) -> Answer:
@@ -175,6 +179,6 @@ def _location(url: str, value: str) -> str:
     with contextlib.suppress(UnicodeError):
         value = value.encode("latin-1").decode("utf-8")
     try:
-        return urljoin(url, value) if value else ""
+        return join_url(url, value) if value else ""
     except ValueError:
         return value

@@ -99,6 +99,20 @@ def test_without_delay_nothing_is_written(origin):
     assert redis_client().keys("lectern:pace:*") == []
 
 
+def test_without_delay_redis_is_not_asked_for_each_request_and_a_pause_is_still_learnt(origin, elsewhere):
+    pacing.reserve(origin, delay=0)
+    before = redis_client().info("stats")["total_commands_processed"]
+    for _ in range(100):
+        pacing.reserve(origin, delay=0)
+    assert redis_client().info("stats")["total_commands_processed"] - before < 50
+    here = pacing._here
+    elsewhere()
+    pacing.push_back(origin, 20)
+    pacing._here = here
+    time.sleep(pacing._PAUSE_KNOWN_SECONDS)
+    assert pacing.reserve(origin, delay=0) == pytest.approx(19, abs=1)
+
+
 def test_keys_expire_when_they_say_nothing_any_more(origin):
     pacing.reserve(origin, delay=2)
     assert 0 < redis_client().pttl(f"lectern:pace:{origin}") <= 3100

@@ -54,7 +54,7 @@ def test_no_cookie_and_no_password_is_sent_on(fetcher_of):
         ("/next", "{base}/next"),
         ("next?q", "{base}/a/next?q"),
         ("//other.test/x", "http://other.test/x"),
-        ("https://é.test/", "https://é.test/"),
+        ("https://é.test/", "https://xn--9ca.test/"),
     ],
 )
 def test_a_redirect_is_not_followed_and_leads_to_an_absolute_address(fetcher_of, location, expected):
@@ -114,6 +114,13 @@ def test_a_kept_connection_that_the_server_closed_is_replaced(fetcher_of):
             assert fetcher.get(server.url(), max_bytes=10).body == b"hello"
             server.drop_connections()
     assert server.connections == 3
+
+
+def test_bytes_behind_an_answer_are_not_the_next_one(fetcher_of):
+    with serving({"/long": page(b"hello and more", content_length="5"), "/next": page(b"next")}) as server:
+        fetcher = fetcher_of()
+        assert fetcher.get(server.url("/long"), max_bytes=100).body == b"hello"
+        assert fetcher.get(server.url("/next"), max_bytes=100).body == b"next"
 
 
 def test_a_kept_connection_that_closes_on_the_request_is_tried_anew_once(fetcher_of):
