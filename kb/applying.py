@@ -107,7 +107,8 @@ def _check_removals(plan: Plan, allowed: bool) -> None:
     if plan.removed and not allowed:
         shown = ", ".join(f"'{source.name}' with {source.documents:,} documents" for source in plan.removed)
         raise Conflict(
-            f"{plan.entry.where} would remove from '{plan.document.name}' the sources {shown}. Allow removals if that is meant.",
+            f"{plan.entry.where} would remove from '{plan.document.name}': {shown}. Say --allow-removals if that is meant; a source "
+            "that was renamed keeps its documents when the file says its id.",
             removed_sources=[source.name for source in plan.removed],
         )
 
