@@ -1,6 +1,7 @@
 """Queues, how Celery is set up, and `wake`: the only way to send a task. Messages carry no work, so each may be lost."""
 
 import time
+from contextlib import suppress
 from typing import Any
 
 from kombu import Exchange, Queue
@@ -103,6 +104,12 @@ def wake(task: str, *ids: str | int, queue: str, priority: int = NORMAL, expires
                     "The message broker (Redis or Valkey) cannot be reached. Check that it is up and that REDIS_URL is right; "
                     "what was stored is picked up when it is back."
                 ) from error
+
+
+def nudge(task: str, *ids: str | int) -> None:
+    """Send what a periodic look would find as well; without a broker it is left to that."""
+    with suppress(Unavailable):
+        wake(task, *ids, queue=DEFAULT)
 
 
 def _broker_url(url: str) -> str:

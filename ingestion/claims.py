@@ -5,6 +5,7 @@
 | unique index `run_claims_source` (one open run a source) | that two runs never write the same source | yes |
 | Redis key `run:{source}` (the claim token, with a lease) | the index from a storm of attempts | no: a quick gate |
 | run row `FOR SHARE`, with the claim token | every write of an item against reaping and cancelling | yes |
+| source row `FOR SHARE`, while a run is opened | a claim against a publication that removes, retypes or disables | yes |
 | `document.epoch` | pushed work on one document against each other and against deletion | yes |
 
 Lock order: knowledge base → source → run → item → document → chunk.
@@ -14,18 +15,18 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 from django.utils import timezone
 from redis.exceptions import RedisError
 
-from config.errors import Conflict, LecternError
+from config.errors import Conflict, LecternError, NotFound
 from config.redis import redis_client
 from ingestion.counters import count_items
-from ingestion.models import IngestionRun, ProviderCall, RunItem
+from ingestion.models import IngestionRun, ProviderCall, RunItem, ScheduleFire
 from kb.models import EmbeddingSpace, KnowledgeBaseVersion, Source, User
 
 log = logging.getLogger(__name__)
@@ -38,6 +39,16 @@ class ClaimLost(LecternError):
 
     code = "claim_lost"
     status = 409
+
+
+class Busy(Conflict):
+    """Another run holds the source."""
+
+
+class JustEnded(Conflict):
+    """The run in the way ended between two looks: trying again helps."""
+
+    transient = True
 
 
 def _gate_key(source_id: object) -> str:
@@ -77,13 +88,19 @@ def open_run(source: Source) -> IngestionRun | None:
     return IngestionRun.objects.filter(source=source, finished_at=None).exclude(kind=Kind.PUSH).first()
 
 
-def _busy(run: IngestionRun) -> Conflict:
+def _busy(run: IngestionRun) -> Busy:
     what = "A purge or deletion" if run.kind == Kind.MAINTENANCE else "A run"
-    return Conflict(
+    return Busy(
         f"{what} of this source is under way since {run.created_at:%Y-%m-%d %H:%M:%S} UTC. Wait for it, or cancel it.",
         run_id=str(run.id),
         started_at=run.created_at.isoformat(),
     )
+
+
+def hold_source(source_id: UUID) -> Source | None:
+    """The source as it is now, held until the transaction ends against a publication that changes it; None if it has left."""
+    rows = Source.objects.raw("SELECT * FROM kb_source WHERE id = %s AND state = %s FOR SHARE", [source_id, Source.State.ACTIVE])
+    return next(iter(rows), None)
 
 
 def claim(
@@ -96,7 +113,7 @@ def claim(
     user: User | None = None,
     **values: object,
 ) -> IngestionRun:
-    """Open a run and with it claim the source. Raises `Conflict` naming the run that holds it.
+    """Open a run and with it claim the source. Raises `Busy` naming the run that holds it, `NotFound` if the source has left.
 
     A dead run is reaped first. Pushes claim no source. Call it outside a transaction, or lose it with that transaction.
     """
@@ -107,6 +124,11 @@ def claim(
             raise _busy(holder)
     try:
         with transaction.atomic():
+            held = hold_source(source.id)
+            if held is None:
+                raise NotFound()
+            if held.kind != source.kind:
+                raise Conflict(f"The source '{held.name}' has just become one of type {held.kind}. Look at it, then try again.")
             run = IngestionRun.objects.create(
                 organization_id=source.organization_id,
                 knowledge_base_id=source.knowledge_base_id,
@@ -124,10 +146,15 @@ def claim(
             raise
         holder = open_run(source)
         if holder is None:  # it ended between the insert and the look
-            raise Conflict("Another run of this source ended just now. Try again.") from error
+            raise JustEnded("Another run of this source ended just now. Try again.") from error
         raise _busy(holder) from error
     renew_gate(run)
     return run
+
+
+def _held(run: IngestionRun) -> QuerySet[IngestionRun]:
+    """The run's row, if it still holds its source and the source is still there."""
+    return IngestionRun.objects.filter(id=run.id, claim_token=run.claim_token, finished_at=None, source__state=Source.State.ACTIVE)
 
 
 @contextmanager
@@ -139,8 +166,9 @@ def writing(run: IngestionRun) -> Iterator[None]:
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute(
-                "SELECT 1 FROM ingestion_ingestionrun WHERE id = %s AND claim_token = %s AND finished_at IS NULL FOR SHARE",
-                [run.id, run.claim_token],
+                "SELECT 1 FROM ingestion_ingestionrun run JOIN kb_source source ON source.id = run.source_id"
+                " WHERE run.id = %s AND run.claim_token = %s AND run.finished_at IS NULL AND source.state = %s FOR SHARE OF run",
+                [run.id, run.claim_token, Source.State.ACTIVE],
             )
             if cursor.fetchone() is None:
                 raise ClaimLost("This run no longer holds its source.")
@@ -151,7 +179,7 @@ def writing(run: IngestionRun) -> Iterator[None]:
 def updating(run: IngestionRun) -> Iterator[IngestionRun]:
     """A transaction that may update the run row itself (the listing's cursor, the closing). Raises `ClaimLost`."""
     with transaction.atomic():
-        row = IngestionRun.objects.select_for_update(no_key=True).filter(id=run.id, claim_token=run.claim_token, finished_at=None).first()
+        row = _held(run).select_for_update(no_key=True, of=("self",)).first()
         if row is None:
             raise ClaimLost("This run no longer holds its source.")
         yield row
@@ -161,31 +189,48 @@ def keep(run: IngestionRun) -> bool:
     """Renew the lease of who works on the run as a whole, between two of its transactions; False if the claim is lost."""
     renew_gate(run)
     until = timezone.now() + timedelta(seconds=settings.ENV.lease_seconds)
-    return bool(IngestionRun.objects.filter(id=run.id, claim_token=run.claim_token, finished_at=None).update(lease_until=until))
+    return bool(_held(run).update(lease_until=until))
 
 
 def check(run: IngestionRun) -> bool:
     """Whether the run still holds its claim; a cheap look before something slow."""
-    return IngestionRun.objects.filter(id=run.id, claim_token=run.claim_token, finished_at=None).exists()
+    return _held(run).exists()
 
 
 def finish(run: IngestionRun, *, status: str, stop_reason: str, error: str = "", planned_removals: list | None = None) -> bool:
     """Close the run and free its source; False if somebody else closed it first. Counters are the aggregates of its items."""
     now = timezone.now()
-    changed = IngestionRun.objects.filter(id=run.id, claim_token=run.claim_token, finished_at=None).update(
-        status=status,
-        stop_reason=stop_reason,
-        error=error,
-        finished_at=now,
-        progressed_at=now,
-        lease_token=None,
-        lease_until=None,
-        counters=count_items(run),
-        planned_removals=planned_removals or [],
-    )
-    if changed:
-        transaction.on_commit(lambda: _close_gate(run))
+    with transaction.atomic():
+        changed = IngestionRun.objects.filter(id=run.id, claim_token=run.claim_token, finished_at=None).update(
+            status=status,
+            stop_reason=stop_reason,
+            error=error,
+            finished_at=now,
+            progressed_at=now,
+            lease_token=None,
+            lease_until=None,
+            counters=count_items(run),
+            planned_removals=planned_removals or [],
+        )
+        if changed:
+            transaction.on_commit(lambda: _close_gate(run))
+            if status == Status.FAILED:
+                _log_failure(run, error)
     return bool(changed)
+
+
+def _log_failure(run: IngestionRun, error: str) -> None:
+    """The fire that started the run gets a second entry: the first only says that it began."""
+    for fire in ScheduleFire.objects.filter(run=run, outcome=ScheduleFire.Outcome.STARTED):
+        ScheduleFire.objects.create(
+            organization_id=fire.organization_id,
+            source_id=fire.source_id,
+            due_at=fire.due_at,
+            outcome=ScheduleFire.Outcome.FAILED,
+            run=run,
+            error=error,
+            follows=fire,
+        )
 
 
 def cancel(run: IngestionRun, *, why: str = "Cancelled by a person") -> bool:

@@ -8,7 +8,8 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from ingestion import claims
-from ingestion.models import EmbeddedText, IngestionRun, ProviderCall
+from ingestion.models import EmbeddedText, IngestionRun, ProviderCall, ScheduleFire
+from ingestion.schedules import remove_schedules
 from kb import blobs
 from kb.models import Document, EmbeddingSpace, File, IdempotencyKey, KnowledgeBase, Organization, Source
 from kb.stores import statistics
@@ -17,9 +18,11 @@ from kb.stores.provision import build_indexes, drop_space
 log = logging.getLogger(__name__)
 
 BATCH = 200
+ITEM_BATCH = 5000
 TEXTS_KEPT = timedelta(days=30)
 FAILURES_KEPT = timedelta(days=90)
 CALLS_KEPT = timedelta(days=90)
+FIRES_KEPT = timedelta(days=90)
 KEYS_KEPT = timedelta(hours=24)
 WHOLE_RUNS_KEPT = 5
 
@@ -49,12 +52,27 @@ def clear_removed_sources() -> None:
 
 
 def clear_source(source: Source) -> None:
+    """Batch by batch, each a transaction: cut off anywhere, the next housekeeping goes on with what is left."""
+    remove_schedules([source.id])
     for run in IngestionRun.objects.filter(source=source, finished_at=None):
         claims.cancel(run, why="Its source was removed")
     while _delete_documents(source):
         pass
+    while _delete_items(source):
+        pass
     IngestionRun.objects.filter(source=source).delete()
     source.delete()
+
+
+def _delete_items(source: Source) -> int:
+    """A run may have an item for each of 100,000 URLs; they go without being read."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM ingestion_runitem WHERE id IN (SELECT item.id FROM ingestion_runitem item"
+            " JOIN ingestion_ingestionrun run ON run.id = item.run_id WHERE run.source_id = %s LIMIT %s)",
+            [source.id, ITEM_BATCH],
+        )
+        return cursor.rowcount
 
 
 def _delete_documents(source: Source) -> int:
@@ -112,6 +130,7 @@ def collect_texts() -> None:
     now = timezone.now()
     EmbeddedText.objects.filter(used_at__lt=now - TEXTS_KEPT).delete()
     ProviderCall.objects.filter(sent_at__lt=now - CALLS_KEPT).delete()
+    ScheduleFire.objects.filter(created_at__lt=now - FIRES_KEPT).delete()
     IdempotencyKey.objects.filter(created_at__lt=now - KEYS_KEPT).delete()
 
 

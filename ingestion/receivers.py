@@ -8,30 +8,28 @@ from django.db import transaction
 from django.dispatch import receiver
 
 from config import queues
-from config.errors import Unavailable
 from ingestion import claims
 from ingestion.children import sandbox
 from ingestion.fleet import Heart
 from ingestion.models import IngestionRun
+from ingestion.removal import hand_over
+from ingestion.schedules import sync_schedules
 from kb.signals import version_published
 
 _hearts: list[Heart] = []
 
 
 @receiver(version_published)
-def end_runs_of_removed_sources(sender, *, removed_sources, **kwargs) -> None:
-    """A run that lost its source stops at its next write; the housekeeping clears what the source had."""
-    for run in IngestionRun.objects.filter(source__in=removed_sources, finished_at=None):
-        claims.cancel(run, why="Its source was removed")
-    if removed_sources:
-        transaction.on_commit(partial(_wake_quietly, "ingestion.housekeep"))
-
-
-def _wake_quietly(task: str) -> None:
-    try:
-        queues.wake(task, queue=queues.DEFAULT)
-    except Unavailable:
-        return  # the next housekeeping finds the same rows
+def follow_sources(sender, *, version, removed_sources, retyped_sources, **kwargs) -> None:
+    """A run that lost its source stops at its next write or call; the housekeeping clears what the source had. Schedules follow last."""
+    left = [*removed_sources, *retyped_sources]
+    for run in IngestionRun.objects.filter(source__in=left, finished_at=None):
+        claims.cancel(run, why="Its source was removed" if run.source in removed_sources else "Its source got another type")
+    for kept, heir in retyped_sources.items():
+        hand_over(kept, heir)
+    sync_schedules(version)
+    if left:
+        transaction.on_commit(partial(queues.nudge, "ingestion.housekeep"))
 
 
 @worker_ready.connect

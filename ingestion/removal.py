@@ -1,4 +1,4 @@
-"""Taking documents out of what answers."""
+"""Taking documents out of what answers, and out of a source."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from ingestion import claims
 from ingestion.models import IngestionRun, RunItem
-from kb.models import Document
+from kb.models import Document, Source
 
 
 def remove_documents(run: IngestionRun, ids: Sequence[UUID]) -> None:
@@ -36,3 +36,10 @@ def remove_documents(run: IngestionRun, ids: Sequence[UUID]) -> None:
                 )
             )
         RunItem.objects.bulk_create(items, update_conflicts=True, unique_fields=["run", "key_hash"], update_fields=["verdict", "reason"])
+
+
+def hand_over(source: Source, heir: Source) -> None:
+    """Give all that a source has learned to another, which is being removed; in the transaction that has ended its runs."""
+    Document.objects.filter(source=source).update(source=heir)
+    waiting = IngestionRun.objects.filter(source=source, status=IngestionRun.Status.NEEDS_CONFIRMATION)
+    waiting.update(status=IngestionRun.Status.SUCCEEDED, planned_removals=[], error="Its source got another type.")

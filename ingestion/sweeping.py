@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 from redis.exceptions import RedisError
 
-from ingestion import claims, fleet, wakes
+from ingestion import claims, fires, fleet, wakes
 from ingestion.models import IngestionRun, RunItem
 from ingestion.services.progress import is_pausing
 from ingestion.services.runs import settle_closed_run
@@ -40,7 +40,8 @@ def capacity() -> Capacity:
 
 
 def sweep() -> None:
-    """Wake every open run that could be worked, mark whether it could, reap the dead, and settle items of closed runs.
+    """Fire schedules that are due, wake every open run that could be worked, mark whether it could, reap the dead, and settle items of
+    closed runs.
 
     One at a time: with thousands of open runs a sweep takes longer than the time to the next.
     """
@@ -50,6 +51,7 @@ def sweep() -> None:
 
 
 def _sweep() -> None:
+    fires.fire_due()
     runs = list(IngestionRun.objects.filter(finished_at=None).select_related("source").order_by("created_at"))
     try:
         found = capacity()

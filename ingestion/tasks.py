@@ -3,9 +3,8 @@
 from uuid import UUID
 
 from celery import shared_task
-from django.conf import settings
 
-from ingestion import fleet, housekeeping, sweeping
+from ingestion import fires, fleet, housekeeping, sweeping
 from ingestion.stages import slices
 from kb.models import EmbeddingSpace
 from kb.stores.provision import provision_space
@@ -20,6 +19,12 @@ def work(stage: str, run_id: str, token: str) -> None:
 def sweep() -> None:
     """Every few seconds: wake what lost its message, reap what is dead."""
     sweeping.sweep()
+
+
+@shared_task(name="ingestion.fire_schedule")
+def fire_schedule(source_id: str) -> None:
+    """At the minute of a source's schedule. Whether it is due is decided by its row, so anybody may send this at any time."""
+    fires.fire(UUID(source_id))
 
 
 @shared_task(name="ingestion.housekeep", expires=300)
@@ -43,10 +48,3 @@ def prove_queue(queue: str) -> None:
 @shared_task(name="ingestion.send_proofs", expires=30)
 def send_proofs() -> None:
     fleet.send_proofs()
-
-
-BEAT_SCHEDULE = {
-    "lectern:sweep": ("ingestion.sweep", lambda: settings.ENV.sweep_seconds),
-    "lectern:housekeep": ("ingestion.housekeep", lambda: 60.0),
-    "lectern:prove-queues": ("ingestion.send_proofs", lambda: 15.0),
-}

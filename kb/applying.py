@@ -4,16 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import Count
-
 from config.errors import Conflict, InvalidInput, NotFound, StaleVersion
 from kb import access, schemas, versioning
 from kb.access import Actor, Level
 from kb.bundles import Entry, Note, refuse_repeated
-from kb.models import Document, KnowledgeBase
+from kb.models import KnowledgeBase
 from kb.schemas import KnowledgeBaseDocument
 from kb.schemas.diff import Change, diff
-from kb.transfers import Outcome, RemovedSource, check_models, create, named, settle, told, with_secrets
+from kb.transfers import Outcome, check_models, create, named, settle, told, with_secrets
 
 ATTEMPTS = 3
 
@@ -28,7 +26,7 @@ class Plan:
     target: KnowledgeBase | None
     number: int
     changes: list[Change]
-    removed: list[RemovedSource]
+    removed: list[versioning.Removal]
 
 
 def apply_entries(
@@ -74,9 +72,8 @@ def _plan(actor: Actor, entry: Entry, models: Mapping[str, str] | None) -> Plan:
     )
     settled = told(entry, lambda: schemas.assign_source_ids(document, current))
     changes = [_shown(change, known) for change in diff(schemas.dump(current), schemas.dump(settled))]
-    kept = {source.id for source in settled.sources}
-    gone = {source.id: source.name for source in current.sources if source.id not in kept}
-    return Plan(entry, document, notes, target, version.number, changes, _removed(target, gone))
+    removed = versioning.find_removals(target, document=schemas.dump(document), expected=version.number)
+    return Plan(entry, document, notes, target, version.number, changes, removed)
 
 
 def _target(actor: Actor, entry: Entry) -> KnowledgeBase | None:
@@ -95,12 +92,6 @@ def _shown(change: Change, known: set[str | None]) -> Change:
     if change.kind == "added" and isinstance(new, dict) and "id" in new and new["id"] not in known:
         new = {key: value for key, value in new.items() if key != "id"}
     return replace(change, new=new)
-
-
-def _removed(knowledge_base: KnowledgeBase, gone: Mapping[str | None, str]) -> list[RemovedSource]:
-    rows = Document.objects.filter(knowledge_base=knowledge_base, source__in=list(gone), tombstoned_at=None)
-    counts = {source.hex: count for source, count in rows.values_list("source").annotate(Count("id"))}
-    return [RemovedSource(name, counts.get(identifier or "", 0)) for identifier, name in gone.items()]
 
 
 def _check_removals(plan: Plan, allowed: bool) -> None:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
@@ -13,7 +12,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import ProtectedError
 
 from config import queues
-from config.errors import Conflict, NotFound, Unavailable
+from config.errors import Conflict, NotFound
 from kb import access, schemas
 from kb.access import Actor, Level
 from kb.embedding import ensure_space, model_fingerprint, provider_of, spec_of
@@ -175,9 +174,4 @@ def _remove_space(model: EmbeddingModel) -> None:
 
 
 def _provision(space: EmbeddingSpace) -> None:
-    transaction.on_commit(partial(_wake, space.pk))
-
-
-def _wake(space_id: int) -> None:
-    with suppress(Unavailable):  # the sweep attaches what has no partition yet
-        queues.wake("ingestion.provision", space_id, queue=queues.DEFAULT)
+    transaction.on_commit(partial(queues.nudge, "ingestion.provision", space.pk))  # the sweep attaches what has no partition yet

@@ -4,17 +4,19 @@ import hashlib
 import re
 import secrets as random
 from datetime import datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
-from config import secrets
+from config import queues, secrets
 from config.env import environment_secret
 from config.errors import Conflict, InvalidInput, NotFound
 from kb import access, schemas, versioning
 from kb.access import Actor, Level
-from kb.models import ApiKey, Grant, KnowledgeBase, Membership, Organization, Role, Secret, User
+from kb.models import ApiKey, Grant, KnowledgeBase, Membership, Organization, Role, Secret, Source, User
 
 KEY_PREFIX = "lk_"
 LAST_USED_PRECISION = timedelta(minutes=5)
@@ -29,9 +31,7 @@ def create_knowledge_base(actor: Actor, *, document: dict, comment: str = "", hi
         )
         versioning.publish(knowledge_base, document=document, expected=None, actor=actor, comment=comment)
         if actor.user is not None:
-            Grant.objects.create(
-                organization=actor.organization, knowledge_base=knowledge_base, user=actor.user, level=Grant.Level.EDITOR
-            )
+            Grant.objects.create(organization=actor.organization, knowledge_base=knowledge_base, user=actor.user, level=Grant.Level.EDITOR)
         if actor.api_key and actor.api_key.knowledge_base_ids:
             raise InvalidInput("This API key is limited to named knowledge bases and could not use a new one. Use one without that limit.")
     return knowledge_base
@@ -52,9 +52,18 @@ def delete_knowledge_base(knowledge_base: KnowledgeBase, *, force: bool = False)
     users = users_of(knowledge_base)
     if users and not force:
         raise Conflict(f"This knowledge base is used by {', '.join(users)}. Unbind it first, or delete with force=true.", used_by=users)
-    active = KnowledgeBase.objects.filter(id=knowledge_base.id, state=KnowledgeBase.State.ACTIVE)
-    if not active.update(state=KnowledgeBase.State.DELETING):
-        raise NotFound()
+    with transaction.atomic():
+        if not _retire(KnowledgeBase.objects.filter(id=knowledge_base.id, state=KnowledgeBase.State.ACTIVE)):
+            raise NotFound()
+
+
+def _retire(knowledge_bases: QuerySet[KnowledgeBase]) -> int:
+    """Knowledge bases in state `deleting`, their sources in state `removing`, so that runs stop; returns how many. In a transaction."""
+    ids = list(knowledge_bases.select_for_update(no_key=True).order_by("id").values_list("id", flat=True))
+    KnowledgeBase.objects.filter(id__in=ids).update(state=KnowledgeBase.State.DELETING)
+    Source.objects.filter(knowledge_base__in=ids).update(state=Source.State.REMOVING)
+    transaction.on_commit(partial(queues.nudge, "ingestion.housekeep"))
+    return len(ids)
 
 
 def users_of(knowledge_base: KnowledgeBase) -> list[str]:
@@ -108,7 +117,9 @@ def _name_organization(organization: Organization, name: str) -> None:
 
 def delete_organization(organization: Organization) -> None:
     """Take it away at once, with everything in it (404 from now on); rows and files go in batches afterwards."""
-    Organization.objects.filter(id=organization.id).update(state=Organization.State.DELETING)
+    with transaction.atomic():
+        Organization.objects.filter(id=organization.id).update(state=Organization.State.DELETING)
+        _retire(KnowledgeBase.objects.filter(organization=organization, state=KnowledgeBase.State.ACTIVE))
 
 
 def add_member(organization: Organization, *, user: User, role: str) -> Membership:

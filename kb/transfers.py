@@ -30,12 +30,6 @@ COST_FIELD = "cost_per_thousand_segments"
 
 
 @dataclass(frozen=True, slots=True)
-class RemovedSource:
-    name: str
-    documents: int
-
-
-@dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of one knowledge base of a bundle, or in a dry run would. `missing_secrets` have to be stored before it works."""
 
@@ -45,7 +39,7 @@ class Outcome:
     knowledge_base_id: UUID | None = None
     version: int | None = None
     changes: list[Change] = field(default_factory=list)
-    removed_sources: list[RemovedSource] = field(default_factory=list)
+    removed_sources: list[versioning.Removal] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     secrets: list[str] = field(default_factory=list)
     missing_secrets: list[str] = field(default_factory=list)

@@ -5,12 +5,14 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import Count, QuerySet, Sum
+from django.db.models.functions import Coalesce
 
 from config.errors import Conflict, InvalidInput, NotFound, StaleVersion
 from config.registry import Registry
 from kb import schemas
 from kb.access import Actor, embedding_models
-from kb.models import EmbeddingModel, KnowledgeBase, KnowledgeBaseVersion, Source
+from kb.models import Document, EmbeddingModel, KnowledgeBase, KnowledgeBaseVersion, Source
 from kb.providers.tokens import known_tokenizers
 from kb.schemas.diff import Change, diff
 from kb.signals import version_published
@@ -41,10 +43,7 @@ def publish(
         if locked is None:
             raise NotFound()
         previous = KnowledgeBaseVersion.objects.filter(id=locked.current_id).first()
-        if previous is not None and expected != previous.number:
-            raise StaleVersion(expected=expected or 0, current=previous.number)
-        loaded = schemas.load(document, rules=rules())
-        loaded = schemas.assign_source_ids(loaded, previous=schemas.load_stored(previous.document) if previous else None)
+        loaded = _load(document, previous=previous, expected=expected)
         model = registered_model(actor, loaded.embedding_model)
         loaded = loaded.model_copy(update={"embedding_model": model.name})
         version = KnowledgeBaseVersion.objects.create(
@@ -65,10 +64,49 @@ def publish(
             if "knowledge_base_name_once" not in str(error):
                 raise
             raise Conflict(f"There is already a knowledge base named '{loaded.name}'. Choose another name.") from error
-        removed = _sync_sources(locked, loaded)
-        version_published.send(KnowledgeBase, knowledge_base=locked, version=version, previous=previous, removed_sources=removed)
+        removed, retyped = _sync_sources(locked, loaded)
+        version_published.send(
+            KnowledgeBase,
+            knowledge_base=locked,
+            version=version,
+            previous=previous,
+            removed_sources=removed,
+            retyped_sources=retyped,
+        )
     knowledge_base.refresh_from_db()
     return version
+
+
+def _load(document: dict, *, previous: KnowledgeBaseVersion | None, expected: int | None) -> schemas.KnowledgeBaseDocument:
+    """The document, valid and with the ids of its sources, if `previous` is what its author edited."""
+    if previous is not None and expected != previous.number:
+        raise StaleVersion(expected=expected or 0, current=previous.number)
+    loaded = schemas.load(document, rules=rules())
+    return schemas.assign_source_ids(loaded, previous=schemas.load_stored(previous.document) if previous else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A source that a version drops or gives another type, and what goes with it."""
+
+    id: UUID
+    name: str
+    documents: int
+    chunks: int
+    files: int
+
+
+def find_removals(knowledge_base: KnowledgeBase, *, document: dict, expected: int) -> list[Removal]:
+    """What publishing `document` would take away. Raises what publishing it would raise for the document itself."""
+    loaded = _load(document, previous=read(knowledge_base), expected=expected)
+    types = {UUID(entry.id): entry.type for entry in loaded.sources}
+    leaving = [source for source in _configured(knowledge_base) if types.get(source.id) != source.kind]
+    return [Removal(source.id, source.name, **_held(source)) for source in leaving]
+
+
+def _held(source: Source) -> dict[str, int]:
+    documents = Document.objects.filter(source=source, tombstoned_at=None)
+    return documents.aggregate(documents=Count("id"), chunks=Coalesce(Sum("chunk_count"), 0), files=Count("file_id", distinct=True))
 
 
 def registered_model(actor: Actor, name: str | None) -> EmbeddingModel:
@@ -86,30 +124,33 @@ def registered_model(actor: Actor, name: str | None) -> EmbeddingModel:
     return found
 
 
-def _sync_sources(knowledge_base: KnowledgeBase, document: schemas.KnowledgeBaseDocument) -> list[Source]:
-    """Make the rows of web and upload sources mirror the document; returns those that left, now in state `removing`."""
+def _configured(knowledge_base: KnowledgeBase) -> QuerySet[Source]:
+    """The sources that mirror `sources[]`; those that are made by us are not in it."""
+    kinds = (Source.Kind.WEB, Source.Kind.UPLOAD)
+    return Source.objects.filter(knowledge_base=knowledge_base, kind__in=kinds, state=Source.State.ACTIVE)
+
+
+def _sync_sources(knowledge_base: KnowledgeBase, document: schemas.KnowledgeBaseDocument) -> tuple[list[Source], dict[Source, Source]]:
+    """Make the rows of web and upload sources mirror the document. Returns those that left, now in state `removing`, and those that got
+    another type, each with a row in that state that takes over what it had."""
     wanted = {UUID(entry.id): entry for entry in document.sources}
-    existing = {
-        source.id: source
-        for source in Source.objects.filter(
-            knowledge_base=knowledge_base, kind__in=(Source.Kind.WEB, Source.Kind.UPLOAD), state=Source.State.ACTIVE
-        )
-    }
+    existing = {source.id: source for source in _configured(knowledge_base)}
+    owner = {"organization_id": knowledge_base.organization_id, "knowledge_base": knowledge_base}
+    new, retyped = [], {}
     for identifier, entry in wanted.items():
-        Source.objects.update_or_create(
-            id=identifier,
-            defaults={"name": entry.name, "enabled": entry.enabled, "kind": entry.type},
-            create_defaults={
-                "organization_id": knowledge_base.organization_id,
-                "knowledge_base": knowledge_base,
-                "kind": entry.type,
-                "name": entry.name,
-                "enabled": entry.enabled,
-            },
-        )
+        values = {"name": entry.name, "enabled": entry.enabled, "kind": entry.type}
+        source = existing.get(identifier)
+        if source is None:
+            new.append(Source(id=identifier, **owner, **values))
+        elif any(getattr(source, name) != value for name, value in values.items()):
+            # Not `FOR UPDATE`: a run that inserts documents of the source would wait for us, and we for the run.
+            Source.objects.filter(id=identifier).update(**values)
+            if source.kind != entry.type:
+                retyped[source] = Source.objects.create(**owner, name=source.name, kind=source.kind, state=Source.State.REMOVING)
+    Source.objects.bulk_create(new)
     removed = [source for identifier, source in existing.items() if identifier not in wanted]
     Source.objects.filter(id__in=[source.id for source in removed]).update(state=Source.State.REMOVING)
-    return removed
+    return removed, retyped
 
 
 def read(knowledge_base: KnowledgeBase, number: int | None = None) -> KnowledgeBaseVersion:
@@ -139,11 +180,16 @@ def compare(knowledge_base: KnowledgeBase, *, old: int | None = None, new: int |
     return Comparison(earlier.number, later.number, diff(*documents))
 
 
-def roll_back(knowledge_base: KnowledgeBase, *, to: int, expected: int, actor: Actor, comment: str = "") -> KnowledgeBaseVersion:
-    """Publish an old document again, as a new version. Sources that the old one had and the current one dropped come back empty."""
-    old = schemas.load_stored(read(knowledge_base, to).document)
+def restored(knowledge_base: KnowledgeBase, number: int) -> dict:
+    """The document of an old version as it can be published now: sources that the current one dropped get new ids, and come back empty."""
+    old = schemas.load_stored(read(knowledge_base, number).document)
     current = schemas.load_stored(read(knowledge_base).document)
     known = {source.id for source in current.sources}
     sources = [source if source.id in known else source.model_copy(update={"id": None}) for source in old.sources]
-    document = schemas.dump(old.model_copy(update={"sources": sources}))
+    return schemas.dump(old.model_copy(update={"sources": sources}))
+
+
+def roll_back(knowledge_base: KnowledgeBase, *, to: int, expected: int, actor: Actor, comment: str = "") -> KnowledgeBaseVersion:
+    """Publish an old document again, as a new version."""
+    document = restored(knowledge_base, to)
     return publish(knowledge_base, document=document, expected=expected, actor=actor, comment=comment or f"Rolled back to version {to}")

@@ -6,6 +6,9 @@ from django.contrib import admin, messages
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from unfold.decorators import action
 
 from config.errors import LecternError
@@ -14,6 +17,7 @@ from ingestion.admin.confirmations import carry_out, confirmed, find_object, pag
 from ingestion.models import IngestionRun
 from ingestion.services import files, pushes, runs
 from ingestion.services.documents import find_documents
+from ingestion.services.sources import states_of
 from kb import access
 from kb.access import Level
 from kb.admin.rows import RowAdmin, ShownOnly, actor_of
@@ -34,8 +38,8 @@ class SourceAdmin(ShownOnly, RowAdmin):
     list_select_related = ("knowledge_base",)
     search_fields = ("name", "knowledge_base__name")
     ordering = ("knowledge_base__name", "name")
-    fields = ("name", "knowledge_base", "kind", "enabled", "state", "documents", "last_run", "created_at")
-    readonly_fields = ("documents", "last_run")
+    fields = ("name", "knowledge_base", "kind", "enabled", "state", "documents", "last_run", "next_run", "last_fire", "created_at")
+    readonly_fields = ("documents", "last_run", "next_run", "last_fire")
     actions_detail = ("run_now", "purge", "show_files")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Source]:
@@ -50,6 +54,22 @@ class SourceAdmin(ShownOnly, RowAdmin):
     def last_run(self, source: Source) -> str:
         run = IngestionRun.objects.filter(source=source, kind=IngestionRun.Kind.INGEST).order_by("-created_at").first()
         return f"{run.created_at:%Y-%m-%d %H:%M} {run.status}" if run else "-"
+
+    @admin.display(description="next run")
+    def next_run(self, source: Source) -> str:
+        (state,) = states_of([source])
+        return f"{state.schedule.due_at:%Y-%m-%d %H:%M} UTC, by {state.schedule.cron}" if state.schedule else "-"
+
+    @admin.display(description="last time")
+    def last_fire(self, source: Source) -> SafeString | str:
+        (state,) = states_of([source])
+        if state.last_fire is None:
+            return "-"
+        log = f"{reverse('admin:ingestion_schedulefire_changelist')}?source__id__exact={source.pk}"
+        outcome = state.last_fire.get_outcome_display().lower()
+        return format_html(
+            '{}: {} {} · <a href="{}">log</a>', f"{state.last_fire.due_at:%Y-%m-%d %H:%M}", outcome, state.last_fire.error, log
+        )
 
     @action(description="Run now", url_path="run")
     def run_now(self, request: HttpRequest, object_id: str) -> HttpResponse:

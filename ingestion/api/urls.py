@@ -7,7 +7,7 @@ from ingestion.api.events import RunEventsView
 from ingestion.api.files import FileContentView, FilesView, FileView
 from ingestion.api.ingestions import IngestionView, IngestView
 from ingestion.api.runs import CancelRunView, ConfirmRunView, RejectRunView, RunSourceView, RunView, SourceRunsView
-from ingestion.api.sources import PreviewSourceView, SourceDocumentsView
+from ingestion.api.sources import PreviewSourceView, SourceDocumentsView, SourceFiresView, SourcesView, SourceView
 from ingestion.api.verdicts import RunDocumentsView
 
 KB = "knowledge-bases/<str:kb_id>"
@@ -19,6 +19,9 @@ urlpatterns = [
     path(f"{KB}/documents", DocumentsView.as_view(), name="documents"),
     path(f"{KB}/documents/<str:document_id>", DocumentView.as_view(), name="knowledge-base-document"),
     path("documents/<str:document_id>", DocumentView.as_view(), name="document"),
+    path(f"{KB}/sources", SourcesView.as_view(), name="sources"),
+    path(SOURCE, SourceView.as_view(), name="source"),
+    path(f"{SOURCE}/fires", SourceFiresView.as_view(), name="source-fires"),
     path(f"{SOURCE}/run", RunSourceView.as_view(), name="source-run"),
     path(f"{SOURCE}/preview", PreviewSourceView.as_view(), name="source-preview"),
     path(f"{SOURCE}/runs", SourceRunsView.as_view(), name="source-runs"),

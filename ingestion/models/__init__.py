@@ -1,4 +1,5 @@
 from ingestion.models.embedded_texts import EmbeddedText, ProviderCall, QueueBeat, WorkerHeartbeat
-from ingestion.models.runs import IngestionRun, RunItem, ScheduleFire
+from ingestion.models.runs import IngestionRun, RunItem
+from ingestion.models.schedules import ScheduleFire, SourceSchedule
 
-__all__ = ["EmbeddedText", "IngestionRun", "ProviderCall", "QueueBeat", "RunItem", "ScheduleFire", "WorkerHeartbeat"]
+__all__ = ["EmbeddedText", "IngestionRun", "ProviderCall", "QueueBeat", "RunItem", "ScheduleFire", "SourceSchedule", "WorkerHeartbeat"]

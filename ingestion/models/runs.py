@@ -174,19 +174,3 @@ class RunItem(models.Model):
 
     def __str__(self) -> str:
         return f"{self.key} {self.stage} {self.verdict}"
-
-
-class ScheduleFire(models.Model):
-    """A due time of a source's schedule; unique, so that two beats cannot fire it twice."""
-
-    source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="+")
-    due_at = models.DateTimeField()
-    run = models.ForeignKey(IngestionRun, null=True, on_delete=models.SET_NULL, related_name="+")
-    outcome = models.CharField(max_length=20, blank=True, default="")
-    created_at = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["source", "due_at"], name="schedule_fire_once")]
-
-    def __str__(self) -> str:
-        return f"{self.source} due {self.due_at:%Y-%m-%d %H:%M}"

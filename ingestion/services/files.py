@@ -7,7 +7,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.db.models import F, Sum
 
-from config.errors import Conflict, ExtractionError, LecternError
+from config.errors import Conflict, ExtractionError, LecternError, NotFound
 from ingestion.children import sandbox
 from ingestion.extract.extraction import PROBE_CHARS, PROBE_SECONDS
 from kb import blobs, schemas
@@ -70,7 +70,10 @@ def store_file(source: Source, file: UploadedFile, *, limits: Upload, user: User
     media_type = probe(blob, name, file.content_type)
     with transaction.atomic():
         # One file at a time per source, against a fresh count: two uploads cannot fill the same headroom.
-        Source.objects.select_for_update(no_key=True).get(id=source.id)
+        now = Source.objects.select_for_update(no_key=True).filter(id=source.id, state=Source.State.ACTIVE).first()
+        if now is None:  # removed while the bytes came in
+            raise NotFound()
+        require_upload_source(now)
         _check_room(source, key, file.size, limits)
         return _attach(source, key, name, blob, media_type, user)
 

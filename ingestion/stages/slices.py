@@ -62,6 +62,7 @@ def work(stage: str, run_id: UUID, token: str) -> None:
         goes_on = Registry("stage", settings.STAGES).load(stage)(run, part) is not False
     except claims.ClaimLost:
         log.info("Run %s no longer holds its source; the slice of %s ends.", run.id, stage)
+        return
     except LecternError as error:
         if error.transient:
             _stop(run, part, error)

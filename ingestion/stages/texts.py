@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
+from ingestion import claims
 from ingestion.models import EmbeddedText, IngestionRun, ProviderCall
 from ingestion.models.embedded_texts import pack_vector
 from kb.providers.base import Embedded
@@ -29,9 +30,10 @@ class Wanted:
 def announce(run: IngestionRun, batch: Sequence[Wanted], *, longest: float = 0.0) -> ProviderCall:
     """The row of a call, and an attempt of each text in it, before it is sent: only what is in flight can kill its worker.
 
-    Its texts stay leased for the `longest` that the call may take, in seconds, so that nobody else pays for them meanwhile.
+    Raises `ClaimLost`: whoever cancels the run or removes its source waits for the announcement, and no other follows. The texts
+    stay leased for the `longest` that the call may take, in seconds, so that nobody else pays for them meanwhile.
     """
-    with transaction.atomic():
+    with claims.writing(run):
         _count(batch, 1)
         lease = timedelta(seconds=max(settings.ENV.lease_seconds, longest + CALL_MARGIN))
         EmbeddedText.objects.filter(id__in=[wanted.id for wanted in batch], vector=None).update(lease_until=timezone.now() + lease)

@@ -13,55 +13,16 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
 from unfold.decorators import action
-from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from config.errors import InvalidInput, LecternError
+from config.errors import LecternError
 from kb import access, listing, services, versioning
 from kb.access import Actor
 from kb.admin.bundles import BundlePages
-from kb.admin.rows import RowAdmin, ServiceForm, actor_of
+from kb.admin.documents import DocumentForm, told
+from kb.admin.rows import RowAdmin, actor_of
 from kb.admin.text import document_of, text_of
-from kb.bundles.texts import read_document, write_document
+from kb.bundles.texts import write_document
 from kb.models import Grant, KnowledgeBase, Membership, User
-
-EXAMPLE = {"name": "", "description": "", "visibility": "organization", "sources": [{"name": "files", "type": "upload"}]}
-_STYLE = "font-family: ui-monospace, monospace; font-size: 13px; max-width: none; white-space: pre; overflow-x: auto"
-_MONOSPACE = {"rows": 28, "style": _STYLE, "spellcheck": "false"}
-
-
-class DocumentForm(ServiceForm):
-    """The document as YAML or JSON, with the number of the version that it was read from."""
-
-    document = forms.CharField(
-        widget=UnfoldAdminTextareaWidget(_MONOSPACE), strip=False, help_text="YAML or JSON. What is left out gets its default."
-    )
-    comment = forms.CharField(
-        required=False, max_length=1000, widget=UnfoldAdminTextInputWidget, help_text="What this version is for; shown in its history."
-    )
-    expected = forms.IntegerField(required=False, widget=forms.HiddenInput)
-
-    class Meta:
-        model = KnowledgeBase
-        fields = ("organization",)
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if self.instance._state.adding:
-            self.initial.setdefault("document", write_document(EXAMPLE))
-        else:
-            version = versioning.read(self.instance)
-            self.initial.update(document=text_of(version), expected=version.number)
-
-    def clean_document(self) -> dict[str, Any]:
-        try:
-            return read_document(self.cleaned_data["document"])
-        except InvalidInput as error:
-            raise forms.ValidationError(error.message) from None
-
-    def sentences(self, refusal: LecternError) -> list[tuple[str | None, str]]:
-        """Every fault is one of the document, by its path."""
-        faults = refusal.extra.get("errors", ())
-        return [("document", f"{fault['path']}: {fault['message']}") for fault in faults] or [("document", refusal.message)]
 
 
 class GrantForm(forms.ModelForm):
@@ -121,7 +82,7 @@ class KnowledgeBaseAdmin(BundlePages, RowAdmin):
             return [(None, {"fields": ("organization", "document", "comment")})]
         if not self.has_change_permission(request, obj):
             return [(None, {"fields": ("name", "version", "contents", "document_shown")})]
-        return [(None, {"fields": ("version", "contents", "document", "comment", "expected")})]
+        return [(None, {"fields": ("version", "contents", "document", "removes", "comment", "expected")})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: KnowledgeBase | None = None) -> tuple[str, ...]:
         return ("version", "contents", "document_shown", "name") if obj else ()
@@ -156,7 +117,7 @@ class KnowledgeBaseAdmin(BundlePages, RowAdmin):
         if request.method == "POST":
             for field, faults in context["adminform"].form.errors.items():
                 for fault in faults:
-                    messages.error(request, fault if field in ("document", "__all__") else f"{field}: {fault}")
+                    messages.error(request, fault if field in ("document", "removes", "__all__") else f"{field}: {fault}")
         return super().render_change_form(request, context, *args, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: KnowledgeBase, form: Any, change: bool) -> None:
@@ -248,10 +209,13 @@ class KnowledgeBaseAdmin(BundlePages, RowAdmin):
                 versioning.roll_back(found, to=number, expected=expected, actor=actor_of(request, found.organization), comment=comment)
                 messages.success(request, f"Version {number} is current again, as version {found.current.number}.")
                 return HttpResponseRedirect(reverse("admin:kb_knowledgebase_change", args=[found.pk]))
+            document = versioning.restored(found, number)
+            removals = versioning.find_removals(found, document=document, expected=found.current.number)
         except LecternError as error:
             messages.error(request, error.message)
             return HttpResponseRedirect(reverse("admin:kb_knowledgebase_diff", args=[found.pk]))
-        return self.page(request, "rollback", found, title=f"Roll {found} back to version {number}", compared=compared)
+        removed = told(removals) if removals else ""
+        return self.page(request, "rollback", found, title=f"Roll {found} back to version {number}", compared=compared, removed=removed)
 
     def page(self, request: HttpRequest, template: str, found: KnowledgeBase | None, **values: Any) -> TemplateResponse:
         context = {**self.admin_site.each_context(request), "opts": self.opts, "knowledge_base": found, "original": found, **values}

@@ -15,6 +15,7 @@ GROUPS: dict[str, list[tuple[str, str, str]]] = {
         ("Documents", "kb.Document", "description"),
         ("Files", "kb.File", "attach_file"),
         ("Runs", "ingestion.IngestionRun", "sync"),
+        ("Schedules", "ingestion.SourceSchedule", "schedule"),
     ],
     "Retrieval": [
         ("Traces", "retrieval.RetrievalTrace", "manage_search"),

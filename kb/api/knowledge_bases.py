@@ -1,5 +1,7 @@
 """Knowledge bases: the list, one with its current document, publish and delete."""
 
+from collections.abc import Sequence
+
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,7 +14,7 @@ from kb import access, listing, services, versioning
 from kb.access import Level
 from kb.api.idempotency import idempotent
 from kb.api.parameters import comment_of, etag, expected_version, flag, is_unchanged
-from kb.api.shapes import Descriptor, KnowledgeBaseAnswer, answer, answer_page
+from kb.api.shapes import Descriptor, KnowledgeBaseAnswer, RemovedSource, answer, answer_page
 from kb.models import KnowledgeBase, KnowledgeBaseVersion
 from kb.schemas import KnowledgeBaseDocument, load_stored
 from kb.schemas.describe import json_schema
@@ -59,12 +61,13 @@ class OneKnowledgeBase(APIView):
 
     @extend_schema(parameters=[IF_MATCH, VERSION, COMMENT], request=KnowledgeBaseDocument, responses=KnowledgeBaseAnswer)
     def put(self, request: Request, kb_id: str) -> Response:
-        """Publish the body as the next version."""
+        """Publish the body as the next version. A source that it leaves out goes with its documents, chunks and files."""
         found = access.get_knowledge_base(request.user, kb_id, Level.EDIT)
         expected = expected_version(request, current=versioning.read(found).number)
         document = parse_body(request, dict)
+        removed = versioning.find_removals(found, document=document, expected=expected)
         version = versioning.publish(found, document=document, expected=expected, actor=request.user, comment=comment_of(request))
-        return shown(found, version)
+        return shown(found, version, removed=removed)
 
     @extend_schema(parameters=[query("force", "Also while workflows or agents use it.", bool, default=False)], responses={204: None})
     def delete(self, request: Request, kb_id: str) -> Response:
@@ -74,7 +77,9 @@ class OneKnowledgeBase(APIView):
         return Response(status=204)
 
 
-def shown(knowledge_base: KnowledgeBase, version: KnowledgeBaseVersion, *, status: int = 200) -> Response:
+def shown(
+    knowledge_base: KnowledgeBase, version: KnowledgeBaseVersion, *, status: int = 200, removed: Sequence[versioning.Removal] = ()
+) -> Response:
     shape = KnowledgeBaseAnswer(
         id=knowledge_base.id,
         name=knowledge_base.name,
@@ -83,6 +88,7 @@ def shown(knowledge_base: KnowledgeBase, version: KnowledgeBaseVersion, *, statu
         author_name=version.author_name,
         published_at=version.created_at,
         document=load_stored(version.document),
+        removed_sources=[RemovedSource.model_validate(source) for source in removed],
     )
     headers = {"ETag": etag(version.number)}
     if status == 201:

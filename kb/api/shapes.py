@@ -51,6 +51,16 @@ class Version(VersionDescriptor):
     document: KnowledgeBaseDocument
 
 
+class RemovedSource(Shape):
+    """A source that a publication dropped or gave another type, and what goes with it."""
+
+    id: UUID
+    name: str
+    documents: int
+    chunks: int
+    files: int
+
+
 class KnowledgeBaseAnswer(Shape):
     """A knowledge base with its current version; its ETag is the version's number."""
 
@@ -61,6 +71,8 @@ class KnowledgeBaseAnswer(Shape):
     author_name: str
     published_at: datetime
     document: KnowledgeBaseDocument
+    removed_sources: list[RemovedSource] = []
+    """What the publication that is answered took away; it answers no search any more, and is cleared in batches."""
 
 
 class DiffChange(Shape):

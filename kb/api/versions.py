@@ -83,8 +83,9 @@ class Rollback(APIView):
         found = access.get_knowledge_base(request.user, kb_id, Level.EDIT)
         expected = expected_version(request, current=versioning.read(found).number)
         body = parse_body(request, RollbackInput)
+        removed = versioning.find_removals(found, document=versioning.restored(found, body.to), expected=expected)
         version = versioning.roll_back(found, to=body.to, expected=expected, actor=request.user, comment=body.comment)
-        return shown(found, version)
+        return shown(found, version, removed=removed)
 
 
 class Duplicate(APIView):

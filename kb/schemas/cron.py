@@ -60,6 +60,20 @@ class Schedule:
             day += timedelta(days=1)
         raise ValueError(f"'{self}' never fires after {after:%Y-%m-%d}.")
 
+    def last_fire(self, until: datetime) -> datetime:
+        """The last fire not later than `until` (aware); in UTC."""
+        end = until.astimezone(UTC).replace(tzinfo=None)
+        day = end.date()
+        for _ in range(366 * 41):
+            if self.matches(day):
+                for hour in reversed(self.hours):
+                    for minute in reversed(self.minutes):
+                        fire = datetime.combine(day, time(hour, minute))
+                        if fire <= end:
+                            return fire.replace(tzinfo=UTC)
+            day -= timedelta(days=1)
+        raise ValueError(f"'{self}' never fired before {until:%Y-%m-%d}.")
+
     def shortest_gap(self) -> int | None:
         """Seconds between the two closest fires; None if it never fires."""
         if not any(self.matches(day) for day in _cycle()):

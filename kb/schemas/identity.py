@@ -14,7 +14,7 @@ from kb.schemas.source import Source
 def assign_source_ids(document: KnowledgeBaseDocument, previous: KnowledgeBaseDocument | None) -> KnowledgeBaseDocument:
     """Every source with its id: matched to `previous` by id, else by name (of the same type); new ones get an id of their own.
 
-    An id that `previous` does not have is InvalidInput, and so is another type under a kept id: the documents of a site are no files.
+    An id that `previous` does not have is InvalidInput. Another type under a kept id is taken as meant: it starts empty.
     """
     before = {source.id: source for source in previous.sources if source.id} if previous else {}
     claimed = {source.id for source in document.sources if source.id}
@@ -27,13 +27,9 @@ def assign_source_ids(document: KnowledgeBaseDocument, previous: KnowledgeBaseDo
             same = known is not None and known.type == source.type
             sources.append(_with_id(source, known.id if known and same else None))
             continue
-        old = before.get(source.id)
-        path = f"sources[{source.name}]"
-        if old is None:
-            errors.append({"path": f"{path}.id", "message": "is not a source of this knowledge base. Leave it out to make a new source."})
-        elif old.type != source.type:
-            message = f"cannot change from {old.type} to {source.type}. Add a new source and remove this one."
-            errors.append({"path": f"{path}.type", "message": message})
+        if source.id not in before:
+            message = "is not a source of this knowledge base. Leave it out to make a new source."
+            errors.append({"path": f"sources[{source.name}].id", "message": message})
         sources.append(source)
     if errors:
         first = errors[0]

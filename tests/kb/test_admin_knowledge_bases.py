@@ -62,7 +62,7 @@ def test_a_stale_edit_says_so_and_keeps_what_was_typed(operator, knowledge_base,
         ("name: a\nsources: [{name: f, type: upload, cron: 0 0 30 2 *}]", "sources[f].cron: "),
         ("a: &x [1]\nb: *x", "aliases"),
         ('{"name": "a", "name": "b"}', "stands twice"),
-        ("name: a\nembedding_model: nobody", "no registered model"),
+        ("name: a\nembedding_model: nobody\nsources: [{name: files, type: upload}]", "no registered model"),
     ],
 )
 def test_a_document_that_does_not_hold_is_explained_by_path(operator, knowledge_base, text, message):
@@ -166,3 +166,30 @@ def test_a_duplicate_is_made_on_request(operator, knowledge_base):
 
 
 # --- tenants ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_version_that_drops_a_source_is_published_by_who_was_told(operator, knowledge_base, filled):
+    data = change_form(operator, knowledge_base, document=edited(knowledge_base, sources=[]))
+    asked = post_change(operator, knowledge_base, data)
+    assert asked.status_code == 200
+    told = "This version removes “files” with 1 documents, 0 chunks and 1 files."
+    assert told in asked.content.decode()
+    assert 'type="checkbox" name="removes"' in asked.content.decode()
+    assert knowledge_base.versions.count() == 1
+    assert post_change(operator, knowledge_base, {**data, "removes": "on"}).status_code == 302
+    assert versioning.read(knowledge_base, 2).document["sources"] == []
+
+
+def test_nothing_is_asked_where_nothing_goes(operator, knowledge_base, filled):
+    page = operator.get(reverse("admin:kb_knowledgebase_change", args=[knowledge_base.pk])).content.decode()
+    assert 'type="hidden" name="removes"' in page
+    sources = [{**versioning.read(knowledge_base).document["sources"][0], "name": "renamed"}]
+    data = change_form(operator, knowledge_base, document=edited(knowledge_base, sources=sources))
+    assert post_change(operator, knowledge_base, data).status_code == 302
+
+
+def test_a_rollback_says_what_it_removes(operator, knowledge_base, actor):
+    more = [*versioning.read(knowledge_base).document["sources"], {"name": "more", "type": "upload"}]
+    versioning.publish(knowledge_base, document={**versioning.read(knowledge_base).document, "sources": more}, expected=1, actor=actor)
+    page = operator.get(reverse("admin:kb_knowledgebase_rollback", args=[knowledge_base.pk, 1])).content.decode()
+    assert "This version removes “more” with 0 documents" in page

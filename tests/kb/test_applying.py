@@ -95,6 +95,17 @@ def test_another_type_under_the_same_name_is_a_removal(actor, hashing_model):
         apply(actor, retyped)
 
 
+def test_another_type_under_the_same_id_is_a_removal_too(actor, hashing_model):
+    apply(actor, BOTH)
+    site = Source.objects.get(name="site")
+    retyped = f"name: Docs\nsources:\n- {{name: files, type: upload}}\n- {{id: {site.id.hex}, name: site, type: upload}}\n"
+    with pytest.raises(Conflict, match="'site' with 0 documents"):
+        apply(actor, retyped)
+    assert apply(actor, retyped, allow_removals=True) == [("published", 2)]
+    site.refresh_from_db()
+    assert (site.kind, site.state) == ("upload", "active")
+
+
 def test_the_model_in_use_stays_where_none_is_named(actor, organization, carol, hashing_model):
     from kb.embedding_models import register_model
 

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 from django.db import transaction
 
-from ingestion.schedules import ensure_beat_schedule
+from ingestion.schedules import arm_schedules, ensure_beat_schedule
 from kb import services
 from kb.embedding import ensure_space
 from kb.models import EmbeddingModel, Organization, User
@@ -36,6 +36,7 @@ class Command(BaseCommand):
         if not User.objects.exists():
             self._make_administrator(organization)
         ensure_beat_schedule()
+        arm_schedules()
 
     def _make_administrator(self, organization: Organization) -> None:
         password = secrets.token_urlsafe(12)

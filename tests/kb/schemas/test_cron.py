@@ -42,6 +42,15 @@ def test_celery_and_croniter_fire_when_we_say(text: str) -> None:
         assert ours == theirs
 
 
+@pytest.mark.parametrize("text", READ_ALIKE)
+def test_the_last_fire_is_the_one_before_the_next(text: str) -> None:
+    schedule = parse_cron(text)
+    fire = schedule.next_fire(datetime(2026, 1, 31, 23, 59, 30, tzinfo=UTC))
+    following = schedule.next_fire(fire)
+    assert schedule.last_fire(fire) == schedule.last_fire(following - timedelta(seconds=1)) == fire
+    assert schedule.last_fire(following) == following
+
+
 @pytest.mark.parametrize(
     ("text", "stored"),
     [

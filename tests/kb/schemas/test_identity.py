@@ -76,9 +76,8 @@ def test_an_unknown_id_is_refused(first: KnowledgeBaseDocument, known: bool) -> 
     assert caught.value.extra["errors"][0]["path"] == "sources[a].id"
 
 
-def test_a_source_does_not_change_its_type(first: KnowledgeBaseDocument) -> None:
-    with pytest.raises(InvalidInput, match="cannot change from upload to web"):
-        assign_source_ids(knowledge_base(site("a", id=ids(first)["a"])), first)
+def test_another_type_keeps_an_id_that_is_named(first: KnowledgeBaseDocument) -> None:
+    assert ids(assign_source_ids(knowledge_base(site("a", id=ids(first)["a"])), first)) == {"a": ids(first)["a"]}
     replaced = assign_source_ids(knowledge_base(site("a")), first)  # no id: another source that takes the name
     assert ids(replaced)["a"] not in ids(first).values()
 
