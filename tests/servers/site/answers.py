@@ -8,6 +8,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 
+import brotli
+
+try:
+    from compression import zstd  # Python 3.14
+except ImportError:
+    from backports import zstd
+
 HTML = "text/html; charset=utf-8"
 
 
@@ -56,13 +63,9 @@ def pack(body: bytes, encoding: str) -> bytes:
     if encoding == "deflate":
         return zlib.compress(body)
     if encoding == "br":
-        import brotli
-
         return brotli.compress(body, quality=5)
     if encoding == "zstd":
-        import zstandard
-
-        return zstandard.compress(body)
+        return zstd.compress(body)
     raise ValueError(f"no encoding {encoding!r}")
 
 
