@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 from redis.exceptions import RedisError
@@ -55,6 +56,8 @@ def _sweep() -> None:
     runs = list(IngestionRun.objects.filter(finished_at=None).select_related("source").order_by("created_at"))
     try:
         found = capacity()
+        if not wakes.looked_lately("sweep", seconds=settings.ENV.dead_run_seconds / 4):
+            forget_eligibility(runs)
         shares = _shares(runs, found.slots)
         for run in runs:
             follow_up(run, shares.get(run.id))
@@ -90,6 +93,13 @@ def note_eligibility(run: IngestionRun, found: Capacity) -> None:
         since = timezone.now() if eligible else None
         with transaction.atomic():
             IngestionRun.objects.filter(id=run.id, finished_at=None).update(eligible_since=since)
+
+
+def forget_eligibility(runs: list[IngestionRun]) -> None:
+    """After a time without a sweep (everything was down) nobody knows what could have gone on meanwhile: the wait starts anew."""
+    IngestionRun.objects.filter(id__in=[run.id for run in runs], finished_at=None).update(eligible_since=None)
+    for run in runs:
+        run.eligible_since = None
 
 
 def could_go_on(run: IngestionRun, found: Capacity) -> bool:

@@ -94,6 +94,11 @@ def alone(what: str) -> Iterator[bool]:
                 redis_client().delete(key)
 
 
+def looked_lately(what: str, *, seconds: float) -> bool:
+    """Whether this was asked within the last `seconds`; asking counts as looking. False after a flush: nobody remembers."""
+    return redis_client().set(f"lectern:looked:{what}", b"1", ex=math.ceil(seconds), get=True) is not None
+
+
 def under_way(stage: str, run_id: UUID) -> int:
     """How many messages or slices of the run are under way in a stage."""
     return redis_client().zcount(_under_way_key(stage, run_id), time.time(), "+inf")

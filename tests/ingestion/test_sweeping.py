@@ -93,6 +93,23 @@ def test_a_sweep_notes_it_for_every_open_run(embedding):
     assert wakes.under_way("embed", embedding.id) == 1
 
 
+def test_a_run_outlives_a_time_in_which_everything_was_down(embedding):
+    """It was eligible when the power went; nobody could have worked it since, and the first sweep afterwards does not know that."""
+    now = timezone.now()
+    long_ago = now - timedelta(hours=1)
+    WorkerHeartbeat.objects.create(name="embed@here", queues=["embed"], pid=1, started_at=now, seen_at=now)
+    IngestionRun.objects.filter(id=embedding.id).update(progressed_at=long_ago, eligible_since=long_ago)
+    RunItem.objects.update(changed_at=long_ago)
+    sweeping.sweep()
+    embedding.refresh_from_db()
+    assert embedding.is_open
+    assert embedding.eligible_since >= now
+    IngestionRun.objects.filter(id=embedding.id).update(eligible_since=long_ago)
+    sweeping.sweep()  # it was looked at all the time, and nothing came of it
+    embedding.refresh_from_db()
+    assert embedding.error.startswith("Run abandoned")
+
+
 def test_two_sweeps_do_not_meet(embedding):
     with wakes.alone("sweep") as first:
         assert first
