@@ -2,21 +2,18 @@
 
 import re
 from pathlib import Path
-from typing import Any
-
-from lxml import html
 
 from config.errors import ExtractionError
 from ingestion.extract.base import Extracted, Limits, Served
 from ingestion.extract.html_main import main_text
 from ingestion.extract.html_markdown import MarkdownWriter
+from ingestion.extract.html_metadata import read_metadata
 from ingestion.extract.html_page import describe_nothing, describe_page
 from ingestion.extract.html_shell import needs_javascript, shell_marks
-from ingestion.extract.html_tree import drop_hidden, parse_html, read_html
+from ingestion.extract.html_tree import Element, drop_hidden, parse_html, read_html, text_of
 from ingestion.extract.markdown import first_heading
 
 _LANGUAGE = re.compile(r"\s*([A-Za-z]{2})(?:[-_]|\s*\Z)")
-METADATA = {"author": "author", "date": "published", "sitename": "site", "description": "description", "tags": "tags"}
 
 
 class HtmlExtractor:
@@ -26,7 +23,7 @@ class HtmlExtractor:
         if tree is None:
             return _nothing(name, served=served)
         page = describe_page(tree, served=served) if served else None
-        marks = shell_marks(tree)
+        metadata, marks = read_metadata(tree), shell_marks(tree)
         drop_hidden(tree)
         if needs_javascript(marks, tree):
             if page is None:
@@ -34,18 +31,15 @@ class HtmlExtractor:
                 raise ExtractionError(message, reason="needs_javascript", retires=True)
             return Extracted(markdown="", title=_page_title(tree), media_type="text/html", page=page | {"needs_javascript": True})
         canonical = page["canonical"] if page else _canonical(tree)
-        heading, page_title, language = _heading(tree), _page_title(tree), _language(tree)
-        base = page["base"] if page else _base(tree) or canonical
-        main = main_text(tree, url=canonical or None)
-        writer = MarkdownWriter(base=base, max_chars=limits.wanted_chars)
-        markdown = writer.write(main.element)
-        title = (main.found.title if main.found is not None else None) or heading or page_title or Path(name).stem
+        heading = _heading(tree)
+        writer = MarkdownWriter(base=page["base"] if page else _base(tree) or canonical, max_chars=limits.wanted_chars)
+        markdown = writer.write(main_text(tree))
         return Extracted(
             markdown=_with_heading(markdown, heading),
-            title=title,
+            title=metadata.title or heading or _page_title(tree) or Path(name).stem,
             media_type="text/html",
-            language=language,
-            metadata=_metadata(main.found) | {"encoding": decoded.encoding} | ({"canonical": canonical} if canonical else {}),
+            language=_language(tree),
+            metadata=metadata.fields | {"encoding": decoded.encoding} | ({"canonical": canonical} if canonical else {}),
             truncated=decoded.cut or writer.full,
             warnings=decoded.warnings,
             page=page,
@@ -65,35 +59,29 @@ def _with_heading(markdown: str, heading: str) -> str:
     return f"# {heading}\n\n{markdown}"
 
 
-def _metadata(found: Any) -> dict[str, Any]:
-    if found is None:
-        return {}
-    return {key: value for field, key in METADATA.items() if (value := getattr(found, field, None))}
-
-
-def _page_title(tree: html.HtmlElement) -> str:
+def _page_title(tree: Element) -> str:
     return " ".join((tree.findtext(".//title") or "").split())
 
 
-def _heading(tree: html.HtmlElement) -> str:
+def _heading(tree: Element) -> str:
     """Of a page that has exactly one; where there are several, they are not the page's."""
-    headings = [text for each in tree.iter("h1") if (text := " ".join(each.text_content().split()))]
+    headings = [text for each in tree.iter("h1") if (text := text_of(each))]
     return headings[0].rstrip("¶# ") if len(headings) == 1 else ""
 
 
-def _language(tree: html.HtmlElement) -> str | None:
+def _language(tree: Element) -> str | None:
     match = _LANGUAGE.match(tree.get("lang") or tree.get("{http://www.w3.org/XML/1998/namespace}lang") or "")
     return match[1].lower() if match else None
 
 
-def _canonical(tree: html.HtmlElement) -> str:
+def _canonical(tree: Element) -> str:
     for link in tree.iter("link"):
         if "canonical" in (link.get("rel") or "").lower().split() and (link.get("href") or "").startswith(("http://", "https://")):
             return link.get("href", "").strip()
     return ""
 
 
-def _base(tree: html.HtmlElement) -> str:
+def _base(tree: Element) -> str:
     base = next(tree.iter("base"), None)
     href = (base.get("href") or "").strip() if base is not None else ""
     return href if href.startswith(("http://", "https://")) else ""

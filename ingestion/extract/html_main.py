@@ -1,186 +1,178 @@
-"""Which part of a page is the document: trafilatura points at it, our own writer renders it, so that no list item or cell is lost."""
+"""Which part of a page is the document. The page's own words decide first (main, article, names), then where its prose stands;
+navigation goes, known by element, role, name or by being a list of links, unless too little would be left."""
 
-import logging
-import re
-from dataclasses import dataclass
-from itertools import islice
-from typing import Any
+from collections.abc import Iterable, Iterator
 
-from lxml import etree, html
+from lxml import etree
 
-from ingestion.extract.html_tree import drop
+from ingestion.extract.html_names import Name, name_of, starts_teaser
+from ingestion.extract.html_tree import Element, drop, text_of
 
-logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
-logging.getLogger("htmldate").setLevel(logging.CRITICAL)
-
-# The part that is kept holds this share of the text that was found to be the document's.
-REGION_SHARE = 0.92
-# Of a page without its navigation: below this share the finder has lost the document and all of it is kept.
-MIN_SHARE = 0.3
-MIN_FULLER_SHARE = 0.1
-MIN_LINKS, LINK_SHARE = 4, 0.7
-MIN_SPARED_CHARS, SPARED_CHARS, SPARED_PIECES = 40, 200, 60
-# trafilatura takes seconds and hundreds of MB for pages of this size, and pages of this size are documents.
-MAX_FINDER_ELEMENTS = 25_000
+# A part that calls itself the document holds at least this share of the page's prose; else it is one of several.
+MAIN_SHARE, NAMED_SHARE, INNER_SHARE = 0.3, 0.5, 0.85
+# Around the document stand teasers and pleas: the smallest element with so much of the prose, and so much of all text.
+PROSE_SHARE, TEXT_SHARE = 0.92, 0.7
+# Below this share of the page, the names of furniture are not used in their usual sense.
+MIN_KEPT_SHARE = 0.1
+# Lists of links are furniture beside a text, and the document where there is hardly any.
+MIN_PROSE, MIN_LINKS, LINK_SHARE = 400, 4, 0.7
+TEASER_SHARE, TEASER_LINKS = 0.3, 0.3
+PROSE_CHARS = 40
 
 FURNITURE = frozenset({"nav", "footer", "aside", "menu", "dialog"})
-FURNITURE_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar", "dialog", "alertdialog"})
-_FURNITURE_NAME = re.compile(
-    r"(?:^|[\s_-])(?:nav(?:bar|igation)?|menu|side-?bar|breadcrumbs?|footer|cookies?|consent|share|sharing|social|related|newsletter|"
-    r"subscribe|advert(?:isement)?s?|promo|popup|modal|skip-link|toc-?nav|pagination|pager|comments?-form|printfooter|mw-editsection|headerlink)(?:$|[\s_-])",
-    re.IGNORECASE,
+FURNITURE_ROLES = frozenset(
+    {"navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar", "dialog", "alertdialog", "toolbar"}
 )
-# Consent dialogs hold much prose, which is taken for the document where that is a list.
-_CONSENT_NAME = re.compile(
-    r"onetrust|(?:^|[\s_-])ot-sdk|cookie-?(?:banner|consent|notice|law|policy|bar|popup)|gdpr|cookiebot|didomi|usercentrics", re.IGNORECASE
-)
-_WORD = re.compile(r"\w+")
-NEVER_FURNITURE = frozenset({"html", "body", "main", "article", "h1", "h2", "h3", "h4", "pre", "code", "table", "tr", "td"})
+_NEVER_FURNITURE = "html body main article h1 h2 h3 h4 pre code table tbody tr td th p"
+NEVER_FURNITURE = frozenset(_NEVER_FURNITURE.split())
 NEVER_SPLIT = frozenset({"p", "table", "tbody", "tr", "ul", "ol", "dl", "pre", "blockquote"})
+PROSE_TAGS = frozenset({"p", "li", "pre", "td", "dd", "blockquote", "div", "section", "article", "main", "body"})
+CONTAINERS = frozenset({"div", "section", "td", "article"})
 
 
-@dataclass(frozen=True, slots=True)
-class MainText:
-    element: html.HtmlElement
-    found: Any
-    """trafilatura's Document with the page's metadata; None when it found nothing or was not asked."""
+class _Measures:
+    """Of every element below one: its characters, those in links, those of blocks long enough to be prose; and what its names say."""
 
-
-def main_text(tree: html.HtmlElement, *, url: str | None) -> MainText:
-    body = tree.find("body") if tree.find("body") is not None else tree
-    _drop_consent(body)
-    found = _find(tree, url=url) if _is_small(tree) else None
-    for script in list(tree.iter("script")):
-        drop(script)
-    sizes = _Sizes(body)
-    furniture = _furniture(body, sizes, wanted=None)
-    fuller = sizes.text[body] - sum(sizes.text[each] for each in furniture)
-    if found is not None and found.body is not None:
-        pieces = {squeezed for piece in found.body.itertext() if (squeezed := _squeezed(piece))}
-        if sum(map(len, pieces)) >= MIN_SHARE * fuller:
-            region = _region(body, pieces)
-            _drop_all(_furniture(region, sizes, wanted="".join(_squeezed(piece) for piece in found.body.itertext())))
-            return MainText(region, found)
-    if fuller >= MIN_FULLER_SHARE * sizes.text[body]:
-        _drop_all(furniture)  # else the names are not used in their usual sense
-    return MainText(body, found)
-
-
-class _Sizes:
-    """Letters, and letters inside links, of every element below one: counted once, bottom up."""
-
-    def __init__(self, root: html.HtmlElement) -> None:
+    def __init__(self, root: Element) -> None:
+        self.root = root
         self.elements = list(root.iter(etree.Element))  # held: the numbers are kept by the objects' identity
-        self.text: dict[html.HtmlElement, int] = dict.fromkeys(self.elements, 0)
-        self.linked = dict(self.text)
-        self.links = dict(self.text)
+        self.names = {element: name for element in self.elements if (name := _name(element))}
+        self.text = text = dict.fromkeys(self.elements, 0)
+        self.linked = linked = text.copy()
+        self.links = links = text.copy()
+        self.prose = prose = text.copy()
+        self._gone: set[Element] = set()
         for element in reversed(self.elements):
-            self.text[element] += _letters(element.text)
-            if element.tag == "a":
-                self.linked[element], self.links[element] = self.text[element], 1
+            tag, chars = element.tag, text[element]
+            if own := element.text:
+                chars += len(own.strip())
+                text[element] = chars
+            if tag == "a":
+                linked[element], links[element], prose[element] = chars, 1, 0
+            elif chars >= PROSE_CHARS and not prose[element] and tag in PROSE_TAGS and chars - linked[element] >= PROSE_CHARS:
+                prose[element] = chars - linked[element]
+            if element is root:
+                break
             parent = element.getparent()
-            if element is not root and parent in self.text:
-                self.text[parent] += self.text[element] + _letters(element.tail)
-                self.linked[parent] += self.linked[element]
-                self.links[parent] += self.links[element]
+            text[parent] += chars + (len(tail.strip()) if (tail := element.tail) else 0)
+            if linked[element]:
+                linked[parent] += linked[element]
+                links[parent] += links[element]
+            if prose[element]:
+                prose[parent] += prose[element]
 
+    def named(self, name: int) -> list[Element]:
+        return [element for element, names in self.names.items() if names & name]
 
-def _is_small(tree: html.HtmlElement) -> bool:
-    return next(islice(tree.iter(), MAX_FINDER_ELEMENTS, None), None) is None
-
-
-def _drop_consent(body: html.HtmlElement) -> None:
-    for element in list(body.iterdescendants("div", "section", "aside", "form")):
-        if _CONSENT_NAME.search(f"{element.get('class') or ''} {element.get('id') or ''}") and element.find(".//main") is None:
+    def drop(self, elements: Iterable[Element]) -> None:
+        """The outermost of them; they come in the order of the page."""
+        for element in self.outermost(elements):
+            for above in element.iterancestors():
+                for numbers in (self.text, self.linked, self.links, self.prose):
+                    numbers[above] -= numbers[element]
+                if above is self.root:
+                    break
             drop(element)
+            self._gone.add(element)
+
+    def outermost(self, elements: Iterable[Element]) -> list[Element]:
+        found: dict[Element, None] = {}
+        for element in elements:
+            if element not in self._gone and not any(above in found or above in self._gone for above in element.iterancestors()):
+                found[element] = None
+        return list(found)
 
 
-def _find(tree: html.HtmlElement, *, url: str | None) -> Any:
-    from trafilatura import bare_extraction
-
-    try:
-        return bare_extraction(
-            tree,
-            url=url,
-            output_format="markdown",
-            include_comments=False,
-            include_tables=True,
-            include_formatting=True,
-            include_links=True,
-            with_metadata=True,
-            date_extraction_params={"original_date": True, "extensive_search": False},
-        )
-    except (RecursionError, etree.LxmlError, ValueError, TypeError, AttributeError, KeyError, IndexError):
-        return None  # its heuristics meet pages that nobody foresaw; the page is then kept whole
-
-
-def _region(body: html.HtmlElement, pieces: set[str]) -> html.HtmlElement:
-    """The smallest element that holds nearly all of the found text."""
-    elements = list(body.iter(etree.Element))
-    weights = dict.fromkeys(elements, 0)
-    for element in reversed(elements):
-        own = (_squeezed(piece) for piece in (element.text, *(child.tail for child in element)) if piece)
-        weights[element] += sum(len(piece) for piece in own if piece in pieces)
-        if element is not body:
-            weights[element.getparent()] += weights[element]
-    region = body
-    while total := weights[body]:
-        child = max((each for each in region if each in weights), key=weights.__getitem__, default=None)
-        if child is None or weights[child] < REGION_SHARE * total or child.tag in NEVER_SPLIT:
-            break
-        region = child
+def main_text(tree: Element) -> Element:
+    """The element that holds the document; furniture in it is dropped from the tree."""
+    body = tree.find("body")
+    measures = _Measures(tree if body is None else body)
+    _drop_furniture(measures)
+    region = _region(measures)
+    if measures.prose[region] >= MIN_PROSE:
+        measures.drop(_link_lists(region, measures))
+        measures.drop(_teasers(region, measures))
     return region
 
 
-def _furniture(root: html.HtmlElement, sizes: _Sizes, *, wanted: str | None) -> list[html.HtmlElement]:
-    """The outermost elements that are navigation and the like. `wanted` is the text that the finder took for the document:
-    it spares what is in it, and lists of links that are not in it go too."""
-    found: list[html.HtmlElement] = []
-    inside: set[html.HtmlElement] = set()
-    for child in root.iterdescendants(etree.Element):
-        if child.getparent() in inside:
-            inside.add(child)
+def _drop_furniture(measures: _Measures) -> None:
+    # Consent dialogs hold much prose, often more than the page.
+    measures.drop(each for each in measures.named(Name.CONSENT) if each.find(".//main") is None)
+    text, whole = measures.text, measures.text[measures.root]
+    # A name like "page-with-sidebar" may stand on the element around everything.
+    found = measures.outermost(each for each in measures.named(Name.FURNITURE) if text[each] <= whole // 2)
+    if whole - sum(text[each] for each in found) >= MIN_KEPT_SHARE * whole:
+        measures.drop(found)
+
+
+def _region(measures: _Measures) -> Element:
+    text, prose = measures.text, measures.prose
+    region, claimed = measures.root, False
+    for element in measures.named(Name.MAIN | Name.BODY):
+        share = INNER_SHARE if claimed else MAIN_SHARE if measures.names[element] & Name.MAIN else NAMED_SHARE
+        if prose[element] and prose[element] >= share * prose[region] and region in element.iterancestors():
+            region, claimed = element, True
+    while True:
+        child = max(region, key=prose.__getitem__, default=None)
+        if child is None or child.tag in NEVER_SPLIT:
+            return region
+        if prose[child] < PROSE_SHARE * prose[region] or text[child] < TEXT_SHARE * text[region]:
+            return region
+        # What comes before may be the introduction; what comes after seldom is more than a plea or a teaser.
+        if claimed and sum(prose[each] for each in child.itersiblings(preceding=True)) > PROSE_CHARS:
+            return region
+        region = child
+
+
+def _link_lists(region: Element, measures: _Measures) -> list[Element]:
+    text, linked, links, most = measures.text, measures.linked, measures.links, measures.text[region] // 2
+    return [
+        element
+        for element in region.iterdescendants("ul", "div", "section")
+        if links[element] >= MIN_LINKS and linked[element] > LINK_SHARE * text[element] and text[element] <= most
+    ]
+
+
+def _teasers(region: Element, measures: _Measures) -> Iterator[Element]:
+    """Parts under headings such as "Related articles"."""
+    most = TEASER_SHARE * measures.text[region]
+    for heading in region.iterdescendants("h2", "h3", "h4", "h5", "h6"):
+        if not starts_teaser(text_of(heading)):
             continue
-        if not _is_furniture(child) and (wanted is None or not _is_link_list(child, sizes)):
-            continue
-        # A name like "page-with-sidebar" may stand on the element around everything.
-        if sizes.text[child] > sizes.text[root] // 2 or (wanted is not None and _is_wanted(child, sizes, wanted)):
-            continue
-        found.append(child)
-        inside.add(child)
-    return found
+        part = heading
+        while (above := part.getparent()) is not region and measures.text[above] <= most:
+            if any(measures.text[each] for each in part.itersiblings(preceding=True)):
+                break
+            part = above
+        if part is not heading and measures.linked[part] > TEASER_LINKS * measures.text[part]:
+            yield part
 
 
-def _drop_all(elements: list[html.HtmlElement]) -> None:
-    for element in elements:
-        drop(element)
+def _name(element: Element) -> int:
+    """What an element says of itself by tag, role, class and id."""
+    tag, name = element.tag, 0
+    if tag in FURNITURE or (tag == "header" and _is_menu_bar(element)):
+        name = Name.FURNITURE
+    elif tag in ("main", "article"):
+        name = Name.MAIN if tag == "main" else Name.BODY
+    if not (attributes := element.attrib):
+        return name
+    for attribute in ("class", "id"):
+        if names := attributes.get(attribute):
+            name |= name_of(names)
+    if role := attributes.get("role"):
+        name |= Name.FURNITURE if role in FURNITURE_ROLES else Name.MAIN if role == "main" else 0
+    if attributes.get("itemprop") in ("articleBody", "mainContentOfPage"):
+        name |= Name.MAIN
+    if name & Name.FURNITURE and (tag in NEVER_FURNITURE or (tag == "aside" and name & Name.NOTE)):
+        name &= ~Name.FURNITURE
+    if name & Name.BODY and tag not in CONTAINERS:
+        name &= ~Name.BODY
+    return name
 
 
-def _is_furniture(element: html.HtmlElement) -> bool:
-    if element.tag in FURNITURE or (element.get("role") or "").lower() in FURNITURE_ROLES:
-        return True
-    if element.tag in NEVER_FURNITURE:
+def _is_menu_bar(header: Element) -> bool:
+    """The header of a page, not of an article; where it holds the page's heading it stays."""
+    if header.getparent().tag in ("article", "section", "main"):
         return False
-    names = f"{element.get('class') or ''} {element.get('id') or ''}"
-    return bool(names.strip()) and _FURNITURE_NAME.search(names) is not None
-
-
-def _is_link_list(element: html.HtmlElement, sizes: _Sizes) -> bool:
-    if element.tag not in ("ul", "ol", "div", "section"):
-        return False
-    return sizes.links[element] >= MIN_LINKS and sizes.linked[element] > LINK_SHARE * sizes.text[element]
-
-
-def _is_wanted(element: html.HtmlElement, sizes: _Sizes, wanted: str) -> bool:
-    if sizes.text[element] <= MIN_SPARED_CHARS:
-        return False
-    beginning = "".join(_squeezed(piece) for piece in islice(element.itertext(), SPARED_PIECES))
-    return beginning[:SPARED_CHARS] in wanted
-
-
-def _squeezed(text: str) -> str:
-    return "".join(_WORD.findall(text)).lower()
-
-
-def _letters(text: str | None) -> int:
-    return sum(map(len, _WORD.findall(text))) if text else 0
+    return header.find(".//a") is not None and header.find(".//h1") is None

@@ -4,10 +4,9 @@ them is escaped, because `snake\\_case` is not found by who searches for snake_c
 import re
 from urllib.parse import urljoin
 
-from lxml import html
-
 from ingestion.extract.fences import fence
 from ingestion.extract.html_tables import table_blocks
+from ingestion.extract.html_tree import Element, raw_text, text_of
 
 MAX_DEPTH = 120
 MAX_LINK_CHARS = 300
@@ -19,10 +18,9 @@ _BLOCK_NAMES = (
 )
 BLOCKS = frozenset(_BLOCK_NAMES.split())
 SKIPPED = frozenset({"script", "style", "head", "title", "meta", "link", "colgroup", "col", "img", "br", "wbr"})
-_SPACE = re.compile(r"[ \t\n\r\f\u00a0]+")
 _LANGUAGE = re.compile(r"(?:^|\s)(?:lang(?:uage)?-|highlight-(?:source-)?|brush:\s*|sourceCode\s+)([A-Za-z0-9+#_-]+)")
 _NO_LANGUAGES = frozenset({"default", "none", "text", "plaintext", "plain", "notranslate"})
-_FALSE_MARK = re.compile(r"^(#{1,6} |```|~~~|(?:-{3,}|={3,})$)", re.MULTILINE)
+_FALSE_MARK = re.compile(r"^(#{1,6} |```|~~~|(?:-{3,}|={3,})$)")
 
 
 class MarkdownWriter:
@@ -31,22 +29,22 @@ class MarkdownWriter:
     def __init__(self, *, base: str = "", max_chars: int = 10_000_000) -> None:
         self._base = base
         self._room = max_chars
-        self._holders: dict[html.HtmlElement, None] = {}
+        self._holders: dict[Element, None] = {}
         self.full = False
 
-    def write(self, element: html.HtmlElement) -> str:
+    def write(self, element: Element) -> str:
         for block in element.iter(*BLOCKS):
             while (block := block.getparent()) is not None and block not in self._holders:
                 self._holders[block] = None
         return "\n\n".join(block for block in self.blocks(element, 0) if block.strip()) + "\n"
 
-    def blocks(self, element: html.HtmlElement, depth: int) -> list[str]:
+    def blocks(self, element: Element, depth: int) -> list[str]:
         """One string for each block below an element; runs of inline content between blocks are paragraphs."""
         if self._room < 0:
             self.full = True
             return []
         if depth > MAX_DEPTH:
-            return [self._counted(_SPACE.sub(" ", element.text_content()).strip())]
+            return [self._counted(text_of(element))]
         tag = element.tag
         if tag in HEADINGS:
             text = self.inline(element, depth, links=False).replace("\n", " ").strip()
@@ -66,7 +64,7 @@ class MarkdownWriter:
             return ["---"]
         return self._mixed(element, depth)
 
-    def _mixed(self, element: html.HtmlElement, depth: int) -> list[str]:
+    def _mixed(self, element: Element, depth: int) -> list[str]:
         blocks: list[str] = []
         run = [_collapsed(element.text)]
         for child in element:
@@ -83,10 +81,10 @@ class MarkdownWriter:
         self._room -= len(text)
         return text
 
-    def inline(self, element: html.HtmlElement, depth: int, *, links: bool = True) -> str:
+    def inline(self, element: Element, depth: int, *, links: bool = True) -> str:
         """Everything below as one run of text; block children are set apart by a space."""
         if depth > MAX_DEPTH:
-            return _SPACE.sub(" ", element.text_content())
+            return text_of(element)
         run = [_collapsed(element.text)]
         for child in element:
             if isinstance(child.tag, str):
@@ -95,12 +93,12 @@ class MarkdownWriter:
                 run.append(_collapsed(child.tail))
         return "".join(run)
 
-    def _append_inline(self, run: list[str], child: html.HtmlElement, depth: int, *, links: bool) -> None:
+    def _append_inline(self, run: list[str], child: Element, depth: int, *, links: bool) -> None:
         before, after = (run[-1][-1:] if run else ""), (child.tail or "")[:1]
         text = self._inline_element(child, depth, links=links, apart=not (before.isalnum() or after.isalnum()))
         run += [text, _collapsed(child.tail)]
 
-    def _inline_element(self, element: html.HtmlElement, depth: int, *, links: bool, apart: bool) -> str:
+    def _inline_element(self, element: Element, depth: int, *, links: bool, apart: bool) -> str:
         tag = element.tag
         if tag == "br":
             return "\n"
@@ -110,7 +108,7 @@ class MarkdownWriter:
         if tag in SKIPPED:
             return ""
         if tag in ("code", "kbd", "samp", "tt"):
-            return _code_span(" ".join(element.text_content().split()))
+            return _code_span(text_of(element))
         inner = self.inline(element, depth + 1, links=links)
         if tag == "a":
             return self._link(element, inner) if links else "" if _is_anchor_sign(element, inner) else inner
@@ -119,7 +117,7 @@ class MarkdownWriter:
             return inner if mark in inner else inner.replace(inner.strip(), f"{mark}{inner.strip()}{mark}", 1)
         return f" {inner} " if tag in BLOCKS else inner
 
-    def _link(self, element: html.HtmlElement, inner: str) -> str:
+    def _link(self, element: Element, inner: str) -> str:
         if _is_anchor_sign(element, inner):
             return ""
         text = inner.strip()
@@ -127,7 +125,12 @@ class MarkdownWriter:
         if not text or not target or target.startswith("#") or "](" in text:
             return inner
         try:
-            target = urljoin(self._base, target).replace(" ", "%20").replace("(", "%28").replace(")", "%29")
+            target = (
+                (target if target.startswith(("https://", "http://")) else urljoin(self._base, target))
+                .replace(" ", "%20")
+                .replace("(", "%28")
+                .replace(")", "%29")
+            )
         except ValueError:
             return inner
         scheme = target.partition(":")[0].lower() if ":" in target.partition("/")[0] else ""
@@ -136,7 +139,7 @@ class MarkdownWriter:
         text = text.replace("\n", " ")
         return inner.replace(inner.strip(), f"[{text}]({target})", 1)
 
-    def _list(self, element: html.HtmlElement, depth: int) -> str:
+    def _list(self, element: Element, depth: int) -> str:
         start = element.get("start", "")
         number = int(start) if start.isdecimal() and len(start) < 9 else 1
         items = []
@@ -155,7 +158,7 @@ class MarkdownWriter:
             items.append(mark + _indented(("\n" if tight else "\n\n").join(blocks), " " * len(mark)).lstrip())
         return "\n".join(items)
 
-    def _definitions(self, element: html.HtmlElement, depth: int) -> str:
+    def _definitions(self, element: Element, depth: int) -> str:
         lines: list[str] = []
         for child in element.iter("dt", "dd"):
             if next(child.iterancestors("dl"), None) is not element:
@@ -170,7 +173,7 @@ class MarkdownWriter:
         return "\n".join(lines)
 
 
-def _code_block(element: html.HtmlElement) -> str:
+def _code_block(element: Element) -> str:
     for line_break in list(element.iter("br")):
         line_break.tail = "\n" + (line_break.tail or "")
     code = next(element.iter("code"), element)
@@ -178,8 +181,8 @@ def _code_block(element: html.HtmlElement) -> str:
     for candidate in near:
         match = _LANGUAGE.search(candidate.get("class") or "")
         if match and match[1].lower() not in _NO_LANGUAGES:
-            return fence(element.text_content(), language=match[1].lower()).rstrip("\n")
-    return fence(element.text_content()).rstrip("\n")
+            return fence(raw_text(element), language=match[1].lower()).rstrip("\n")
+    return fence(raw_text(element)).rstrip("\n")
 
 
 def _code_span(text: str) -> str:
@@ -188,17 +191,30 @@ def _code_span(text: str) -> str:
     return f"`{text}`" if "`" not in text else f"`` {text} ``"
 
 
-def _is_anchor_sign(element: html.HtmlElement, inner: str) -> bool:
+def _is_anchor_sign(element: Element, inner: str) -> bool:
     return (element.get("href") or "").startswith("#") and inner.strip() in ("¶", "#", "§", "🔗", "\uf0c1")
 
 
 def _collapsed(text: str | None) -> str:
-    return _SPACE.sub(" ", text) if text else ""
+    """Every run of white space as one space, also at the ends."""
+    if not text:
+        return ""
+    words = " ".join(text.split())
+    if not words:
+        return " "
+    return f"{' ' if text[0].isspace() else ''}{words}{' ' if text[-1].isspace() else ''}"
 
 
 def _paragraph(run: str) -> str:
-    lines = (" ".join(line.split(" ")).strip() for line in re.sub(r" {2,}", " ", run).split("\n"))
-    return _FALSE_MARK.sub(r"\\\1", "\n".join(line for line in lines if line))
+    if "\n" not in run:
+        return _marked(" ".join(run.split()))
+    lines = (" ".join(line.split()) for line in run.split("\n"))
+    return "\n".join(_marked(line) for line in lines if line)
+
+
+def _marked(line: str) -> str:
+    """What only looks like Markdown stays text."""
+    return f"\\{line}" if line and line[0] in "#`~-=" and _FALSE_MARK.match(line) else line
 
 
 def _indented(text: str, by: str) -> str:

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from lxml import html
+from lxml import etree
 
 from ingestion.crawl.links import page_links
 from ingestion.extract.base import Served
+from ingestion.extract.html_tree import Element
 
 
-def describe_page(tree: html.HtmlElement, *, served: Served) -> dict[str, Any]:
+def describe_page(tree: Element, *, served: Served) -> dict[str, Any]:
     """Links and what the page says about following and keeping it; made of the whole tree, before anything is dropped from it.
     A link's own nofollow stands in its entry, that of the page or its header in `nofollow`."""
     found = page_links(tree, url=served.url, robots_header=served.robots_header, agent=served.agent)
@@ -25,4 +26,4 @@ def describe_page(tree: html.HtmlElement, *, served: Served) -> dict[str, Any]:
 
 def describe_nothing(*, served: Served) -> dict[str, Any]:
     """Of a body without a single element."""
-    return describe_page(html.Element("html"), served=served)
+    return describe_page(etree.Element("html"), served=served)

@@ -3,7 +3,9 @@
 import re
 from dataclasses import dataclass
 
-from lxml import etree, html
+from lxml import etree
+
+from ingestion.extract.html_tree import Element, raw_text, text_of
 
 # A page with this much text of its own is a page, whatever its scripts do.
 SHELL_WORDS, CHALLENGE_WORDS, BUNDLE_WORDS = 30, 120, 10
@@ -63,7 +65,7 @@ class ShellMarks:
     plea: bool
 
 
-def shell_marks(tree: html.HtmlElement) -> ShellMarks:
+def shell_marks(tree: Element) -> ShellMarks:
     scripts = [script for script in tree.iter("script") if "json" not in (script.get("type") or "")]
     sources = [script.get("src") or "" for script in scripts]
     code = [script.text or "" for script in scripts]
@@ -74,11 +76,11 @@ def shell_marks(tree: html.HtmlElement) -> ShellMarks:
         or any(script.get("type") == "module" for script in scripts),
         challenge=bool(_CHALLENGE_TITLE.match(tree.findtext(".//title") or ""))
         or any(_CHALLENGE_CODE.search(text) for text in (*code, *sources)),
-        plea=any(_PLEA.search(element.text_content()) for element in tree.iter("noscript")),
+        plea=any(_PLEA.search(raw_text(element)) for element in tree.iter("noscript")),
     )
 
 
-def needs_javascript(marks: ShellMarks, tree: html.HtmlElement) -> bool:
+def needs_javascript(marks: ShellMarks, tree: Element) -> bool:
     """`tree` is without hidden elements. Rather no than yes: a short page is a page."""
     body = tree.find("body")
     if body is None or not marks.scripts:
@@ -107,20 +109,18 @@ def count_words(text: str) -> int:
     return cjk // CJK_CHARS_PER_WORD + len(_WORD.findall(_CJK.sub(" ", text) if cjk else text))
 
 
-def _text(body: html.HtmlElement) -> str:
+def _text(body: Element) -> str:
     return "\n".join(piece for text in body.itertext() if (piece := " ".join(text.split())))
 
 
-def _has_empty_root(body: html.HtmlElement) -> bool:
+def _has_empty_root(body: Element) -> bool:
     roots = (each for each in body.iter(etree.Element) if _is_root(each))
-    return any(count_words(_PLEA.sub("", root.text_content())) < LOADING_WORDS for root in roots)
+    return any(count_words(_PLEA.sub("", raw_text(root))) < LOADING_WORDS for root in roots)
 
 
-def _is_root(element: html.HtmlElement) -> bool:
+def _is_root(element: Element) -> bool:
     return (element.get("id") or "").lower() in _ROOT_IDS or "-" in element.tag or any(mark in element.attrib for mark in _ROOT_MARKS)
 
 
-def _has_prose(body: html.HtmlElement) -> bool:
-    return any(
-        element.text_content().strip() or element.get("alt") for element in body.iter("h1", "h2", "h3", "p", "li", "td", "pre", "img")
-    )
+def _has_prose(body: Element) -> bool:
+    return any(text_of(element) or element.get("alt") for element in body.iter("h1", "h2", "h3", "p", "li", "td", "pre", "img"))

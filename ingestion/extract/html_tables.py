@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from lxml import html
-
+from ingestion.extract.html_tree import Element, raw_text
 from ingestion.extract.tables import markdown_table
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ LAYOUT_CONTENT = ("table", "pre", "h1", "h2", "h3", "h4", "h5", "h6", "article",
 LONG_CELL_CHARS = 1_500
 
 
-def table_blocks(table: html.HtmlElement, writer: "MarkdownWriter", depth: int) -> list[str]:
+def table_blocks(table: Element, writer: "MarkdownWriter", depth: int) -> list[str]:
     rows = _own_rows(table)
     caption = next((child for child in table if child.tag == "caption"), None)
     blocks = [writer.inline(caption, depth + 1).strip()] if caption is not None else []
@@ -24,7 +23,7 @@ def table_blocks(table: html.HtmlElement, writer: "MarkdownWriter", depth: int) 
     return [block for block in [*blocks, markdown_table(_grid(rows, writer, depth))] if block]
 
 
-def _own_rows(table: html.HtmlElement) -> list[html.HtmlElement]:
+def _own_rows(table: Element) -> list[Element]:
     """Not those of tables inside it; the head first, wherever it stands."""
     parts = [child for child in table if child.tag in ("thead", "tbody", "tfoot", "tr")]
     parts.sort(key=lambda part: {"thead": 0, "tfoot": 2}.get(part.tag, 1))
@@ -32,23 +31,23 @@ def _own_rows(table: html.HtmlElement) -> list[html.HtmlElement]:
     return [row for row in rows if _cells(row)][:MAX_ROWS]
 
 
-def _cells(row: html.HtmlElement) -> list[html.HtmlElement]:
+def _cells(row: Element) -> list[Element]:
     return [cell for cell in row if cell.tag in ("td", "th")]
 
 
-def _is_layout(rows: list[html.HtmlElement]) -> bool:
+def _is_layout(rows: list[Element]) -> bool:
     if max((len(_cells(row)) for row in rows), default=0) < 2:
         return not any(cell.tag == "th" for row in rows for cell in _cells(row))
     if any(cell.tag == "th" for cell in _cells(rows[0])):
         return False
     for row in rows:
         for cell in _cells(row):
-            if next(cell.iterdescendants(*LAYOUT_CONTENT), None) is not None or len(cell.text_content()) > LONG_CELL_CHARS:
+            if next(cell.iterdescendants(*LAYOUT_CONTENT), None) is not None or len(raw_text(cell)) > LONG_CELL_CHARS:
                 return True
     return False
 
 
-def _grid(rows: list[html.HtmlElement], writer: "MarkdownWriter", depth: int) -> list[list[str]]:
+def _grid(rows: list[Element], writer: "MarkdownWriter", depth: int) -> list[list[str]]:
     """Spans over columns leave empty cells; spans over rows repeat their text, so that each row can be read by itself."""
     grid: list[list[str]] = []
     hanging: dict[int, tuple[str, int]] = {}
@@ -76,6 +75,6 @@ def _hang(line: list[str], hanging: dict[int, tuple[str, int]]) -> None:
         line.append(value)
 
 
-def _span(cell: html.HtmlElement, name: str) -> int:
+def _span(cell: Element, name: str) -> int:
     value = (cell.get(name) or "1").strip()
     return min(max(int(value), 1), MAX_ROWS) if value.isdecimal() and len(value) < 6 else 1

@@ -2,11 +2,14 @@
 
 import re
 from pathlib import Path
+from typing import TypeAlias
 
-from lxml import etree, html
+from lxml import etree
 
 from ingestion.extract.base import MEBIBYTE
 from ingestion.extract.encodings import Decoded, decode
+
+Element: TypeAlias = etree._Element
 
 # Markup is many times its text; what lies behind this is left out and the document is marked as cut.
 MAX_HTML_BYTES = 5 * MEBIBYTE
@@ -14,12 +17,23 @@ CHARSET_BYTES = 4_096
 
 _META_CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]+encoding\s*=\s*[\"']([\w.:-]+)", re.IGNORECASE)
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
+_ZERO = r"\s*:\s*-?0*\.?0*(?:px|em|rem|pt|vh|vw|%)?\s*(?:;|!|$)"
+_FAR = r"(?:left|right|top|bottom|text-indent|margin-(?:left|top))\s*:\s*-(?:(?:\d{4,}|999)|\d{3,}(?:\.\d+)?(?:em|rem|vw|vh|%))"
 _HIDING_STYLE = re.compile(
-    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|opacity\s*:\s*0(?:\.0+)?\s*(?:;|!|$)|font-size\s*:\s*0(?:px|em|rem|pt|%)?\s*(?:;|!|$))",
+    rf"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|content-visibility\s*:\s*hidden|opacity\s*:\s*0?(?:\.0\d*|0)?\s*(?:;|!|$)|"
+    rf"(?:font-size|max-height|max-width){_ZERO}|font-size\s*:\s*[01]px|{_FAR}|"
+    rf"clip\s*:\s*rect\(\s*[01](?:px)?[\s,]+[01](?:px)?[\s,]+[01](?:px)?|clip-path\s*:\s*inset\(\s*(?:50|100)%|transform\s*:\s*(?:scale\(\s*0[\s,)]|translate[XY]?\(\s*-\d{{4,}}))",
     re.IGNORECASE,
 )
+_CUT_TO_NOTHING = (
+    re.compile(r"(?:^|;)\s*(?:height|width)\s*:\s*[01](?:px)?\s*(?:;|!|$)", re.I),
+    re.compile(r"overflow\s*:\s*hidden", re.I),
+)
+_COLOUR = re.compile(r"(?:^|;)\s*(color|background(?:-color)?)\s*:\s*([^;!]+)", re.IGNORECASE)
+_UNSEEN_CLASS = re.compile(r"(?:^|\s)(?:sr-only|visually-?hidden[\w-]*|screen-reader-\w+|show-for-sr|off-?screen)(?:\s|$)", re.IGNORECASE)
 _UNSEEN = "script style template noscript iframe object embed applet canvas svg input select textarea button audio video map dialog"
 UNSEEN_TAGS = frozenset(_UNSEEN.split())
+_STRING = etree.XPath("string()", smart_strings=False)
 NEVER_DROPPED = frozenset({"html", "body", "head", "main"})
 
 
@@ -33,35 +47,59 @@ def read_html(data: Path, *, charset: str = "") -> Decoded:
     return decode(raw, cut=cut, declared=(charset, own))
 
 
-def parse_html(text: str) -> html.HtmlElement | None:
+def parse_html(text: str) -> Element | None:
     """The whole page, hidden parts included; None when there is no element in it."""
-    parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, no_network=True, huge_tree=False)
+    parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, no_network=True, huge_tree=False)
     try:
-        return html.document_fromstring(_XML_DECLARATION.sub("", text).encode("utf-8"), parser=parser)
+        return etree.fromstring(_XML_DECLARATION.sub("", text).encode("utf-8"), parser=parser)
     except (etree.ParserError, etree.XMLSyntaxError, ValueError):
         return None
 
 
-def drop_hidden(tree: html.HtmlElement) -> None:
+def text_of(element: Element) -> str:
+    """All text below, its white space as one space."""
+    return " ".join(_STRING(element).split())
+
+
+def raw_text(element: Element) -> str:
+    """All text below as it stands, for code."""
+    return _STRING(element)
+
+
+def drop_hidden(tree: Element) -> None:
     """Hidden text is where instructions to a model are put; it must never reach a passage."""
+    for element in list(tree.iter(*UNSEEN_TAGS)):
+        drop(element)
     for element in list(tree.iter(etree.Element)):
-        if element.tag not in NEVER_DROPPED and element.getparent() is not None and _is_hidden(element):
+        if (attributes := element.attrib) and element.tag not in NEVER_DROPPED and _is_hidden(attributes):
             drop(element)
 
 
-def drop(element: html.HtmlElement) -> None:
+def drop(element: Element) -> None:
     """Without its text, but with what follows it."""
-    if element.getparent() is not None:
-        element.drop_tree()
+    parent, tail = element.getparent(), element.tail
+    if parent is None:
+        return
+    if tail:
+        before = element.getprevious()
+        if before is None:
+            parent.text = (parent.text or "") + tail
+        else:
+            before.tail = (before.tail or "") + tail
+    parent.remove(element)
 
 
-def _is_hidden(element: html.HtmlElement) -> bool:
-    if element.tag in UNSEEN_TAGS:
-        # Structured data about the page is metadata, and readers of metadata want it.
-        return not (element.tag == "script" and element.get("type") == "application/ld+json")
-    if "hidden" in element.attrib and element.get("hidden") != "until-found":
+def _is_hidden(attributes: etree._Attrib) -> bool:
+    hidden, names, style = attributes.get("hidden"), attributes.get("class"), attributes.get("style")
+    if hidden is not None and hidden != "until-found":
         return True
-    if element.get("aria-hidden", "").strip().lower() == "true":
+    if (names and _UNSEEN_CLASS.search(names)) or attributes.get("aria-hidden", "").strip().lower() == "true":
         return True
-    style = element.get("style")
-    return style is not None and _HIDING_STYLE.search(style) is not None
+    return style is not None and _hides(style)
+
+
+def _hides(style: str) -> bool:
+    if _HIDING_STYLE.search(style) or all(pattern.search(style) for pattern in _CUT_TO_NOTHING):
+        return True
+    colours = {name.lower()[:5]: value.strip().lower() for name, value in _COLOUR.findall(style)}
+    return colours.get("color") == "transparent" or ("color" in colours and colours["color"] == colours.get("backg"))
