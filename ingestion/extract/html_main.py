@@ -11,12 +11,12 @@ from ingestion.extract.html_tree import Element, drop, text_of
 # A part that calls itself the document holds at least this share of the page's prose; else it is one of several.
 MAIN_SHARE, NAMED_SHARE, INNER_SHARE = 0.3, 0.5, 0.85
 # Around the document stand teasers and pleas: the smallest element with so much of the prose, and so much of all text.
-PROSE_SHARE, TEXT_SHARE = 0.92, 0.7
+PROSE_SHARE, TEXT_SHARE = 0.97, 0.7
 # Below this share of the page, the names of furniture are not used in their usual sense.
 MIN_KEPT_SHARE = 0.1
 # Lists of links are furniture beside a text, and the document where there is hardly any.
 MIN_PROSE, MIN_LINKS, LINK_SHARE = 400, 4, 0.7
-TEASER_SHARE, TEASER_LINKS = 0.3, 0.3
+TEASER_SHARE, TEASER_LINKS, SHORT_TEASER = 0.3, 0.3, 200
 PROSE_CHARS = 40
 
 FURNITURE = frozenset({"nav", "footer", "aside", "menu", "dialog"})
@@ -26,7 +26,10 @@ FURNITURE_ROLES = frozenset(
 _NEVER_FURNITURE = "html body main article h1 h2 h3 h4 pre code table tbody tr td th p"
 NEVER_FURNITURE = frozenset(_NEVER_FURNITURE.split())
 NEVER_SPLIT = frozenset({"p", "table", "tbody", "tr", "ul", "ol", "dl", "pre", "blockquote"})
-PROSE_TAGS = frozenset({"p", "li", "pre", "td", "dd", "blockquote", "div", "section", "article", "main", "body"})
+# Blocks whose text outside of links counts as the document's, from so many characters on: an entry of a list or table may be short.
+PROSE_TAGS = dict.fromkeys(("p", "blockquote", "div", "section", "article", "main", "body"), PROSE_CHARS) | dict.fromkeys(
+    ("li", "dt", "dd", "td", "th", "pre"), 1
+)
 CONTAINERS = frozenset({"div", "section", "td", "article"})
 
 
@@ -49,7 +52,7 @@ class _Measures:
                 text[element] = chars
             if tag == "a":
                 linked[element], links[element], prose[element] = chars, 1, 0
-            elif chars >= PROSE_CHARS and not prose[element] and tag in PROSE_TAGS and chars - linked[element] >= PROSE_CHARS:
+            elif chars and not prose[element] and tag in PROSE_TAGS and chars - linked[element] >= PROSE_TAGS[tag]:
                 prose[element] = chars - linked[element]
             if element is root:
                 break
@@ -144,7 +147,7 @@ def _teasers(region: Element, measures: _Measures) -> Iterator[Element]:
             if any(measures.text[each] for each in part.itersiblings(preceding=True)):
                 break
             part = above
-        if part is not heading and measures.linked[part] > TEASER_LINKS * measures.text[part]:
+        if part is not heading and (measures.linked[part] > TEASER_LINKS * measures.text[part] or measures.text[part] <= SHORT_TEASER):
             yield part
 
 

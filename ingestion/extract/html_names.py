@@ -16,7 +16,7 @@ _FURNITURE_WORDS = (
     r"advert(?:isement)?s?|promo|popup|modal|skip-link|toc-?nav|pagination|pager|printfooter|mw-editsection|headerlink|"
     r"(?:top|site|sticky|announcement|promo|hello)-?(?:bar|banner)|site-?header|back-?to-?top|login|sign-?up|site-?search|search-?form|cart|cta|"
     r"you-?may-?also-?like|recommend(?:ed|ations?)|read-?next|author-?(?:box|bio)|post-?tags|tag-?cloud|"
-    r"comments-?(?:area|form)|comment-?(?:list|respond)|respond|disqus\w*"
+    r"comments-?(?:area|form)|comment-?(?:list|respond)|respond|disqus\w*|elementor-template"
 )
 _BODY_WORDS = (
     r"(?:post|entry|article|story|blog|page|main|topic|doc(?:ument)?)[-_]?(?:content|body|text)|article_?body|mw-content-text|"

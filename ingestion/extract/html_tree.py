@@ -17,14 +17,20 @@ CHARSET_BYTES = 4_096
 
 _META_CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]+encoding\s*=\s*[\"']([\w.:-]+)", re.IGNORECASE)
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
-_ZERO = r"\s*:\s*-?0*\.?0*(?:px|em|rem|pt|vh|vw|%)?\s*(?:;|!|$)"
-_FAR = r"(?:left|right|top|bottom|text-indent|margin-(?:left|top))\s*:\s*-(?:(?:\d{4,}|999)|\d{3,}(?:\.\d+)?(?:em|rem|vw|vh|%))"
-_HIDING_STYLE = re.compile(
-    rf"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|content-visibility\s*:\s*hidden|opacity\s*:\s*0?(?:\.0\d*|0)?\s*(?:;|!|$)|"
-    rf"(?:font-size|max-height|max-width){_ZERO}|font-size\s*:\s*[01]px|{_FAR}|"
-    rf"clip\s*:\s*rect\(\s*[01](?:px)?[\s,]+[01](?:px)?[\s,]+[01](?:px)?|clip-path\s*:\s*inset\(\s*(?:50|100)%|transform\s*:\s*(?:scale\(\s*0[\s,)]|translate[XY]?\(\s*-\d{{4,}}))",
-    re.IGNORECASE,
+_NONE = r"\s*:\s*-?0*\.?0*(?:px|em|rem|pt|vh|vw|%)?\s*(?:;|!|$)"
+# One of these is enough; what stands far outside of the window or is cut to nothing is hidden too.
+_HIDING = (
+    r"display\s*:\s*none",
+    r"(?:content-)?visibility\s*:\s*(?:hidden|collapse)",
+    r"opacity\s*:\s*0?(?:\.0\d*|0)?\s*(?:;|!|$)",
+    rf"(?:font-size|max-height|max-width){_NONE}",
+    r"font-size\s*:\s*1px",
+    r"(?:left|right|top|bottom|text-indent|margin-(?:left|top))\s*:\s*-(?:\d{4,}|999|\d{3,}(?:\.\d+)?(?:em|rem|vw|vh|%))",
+    r"clip\s*:\s*rect\(\s*[01](?:px)?[\s,]+[01](?:px)?[\s,]+[01](?:px)?",
+    r"clip-path\s*:\s*inset\(\s*(?:50|100)%",
+    r"transform\s*:\s*(?:scale\(\s*0[\s,)]|translate[XY]?\(\s*-\d{4,})",
 )
+_HIDING_STYLE = re.compile(rf"(?:^|;)\s*(?:{'|'.join(_HIDING)})", re.IGNORECASE)
 _CUT_TO_NOTHING = (
     re.compile(r"(?:^|;)\s*(?:height|width)\s*:\s*[01](?:px)?\s*(?:;|!|$)", re.I),
     re.compile(r"overflow\s*:\s*hidden", re.I),

@@ -78,6 +78,24 @@ def test_structure(read, body, markdown):
         "<script>SECRET</script>",
         "<style>SECRET</style>",
         "<svg><text>SECRET</text></svg>",
+        '<p style="position:absolute;left:-9999px">SECRET</p>',
+        '<p style="position: absolute; top: -1000em">SECRET</p>',
+        '<p style="text-indent:-9999px">SECRET</p>',
+        '<p style="position:absolute;left:-100vw">SECRET</p>',
+        '<p style="clip:rect(0 0 0 0);position:absolute">SECRET</p>',
+        '<p style="clip-path: inset(50%)">SECRET</p>',
+        '<p style="height:1px;width:1px;overflow:hidden">SECRET</p>',
+        '<p style="max-height:0;overflow:hidden">SECRET</p>',
+        '<p style="font-size:1px">SECRET</p>',
+        '<p style="opacity:.01">SECRET</p>',
+        '<p style="color:#fff;background-color:#FFF">SECRET</p>',
+        '<p style="color:transparent">SECRET</p>',
+        '<p style="transform:scale(0)">SECRET</p>',
+        '<span class="sr-only">SECRET</span>',
+        '<span class="badge visually-hidden">SECRET</span>',
+        '<span class="screen-reader-text">SECRET</span>',
+        "<p HIDDEN=''>SECRET</p>",
+        '<p style="DISPLAY:NONE!important">SECRET</p>',
         "<textarea>SECRET</textarea>",
     ],
 )
@@ -87,13 +105,112 @@ def test_hidden_text_never_comes_out(read, hidden):
     assert "tail" in extracted.markdown
 
 
-def test_visible_styles_stay(read):
-    assert "shown" in read(page(PROSE + '<p style="opacity:0.9;font-size:0.8em">shown</p>' + PROSE), name="a.html").markdown
+@pytest.mark.parametrize(
+    "style",
+    [
+        "opacity:0.9;font-size:0.8em",
+        "margin-left:-100px",
+        "left:-10px",
+        "height:1px",
+        "color:#fff;background-color:#000",
+        "max-width:100%",
+        "transform:scale(1.05)",
+        "overflow:hidden;height:100px;width:10px",
+    ],
+)
+def test_visible_styles_stay(read, style):
+    assert "shown" in read(page(f'{PROSE}<p style="{style}">shown</p>{PROSE}'), name="a.html").markdown
 
 
 def test_fuller_text_where_the_main_text_is_not_found(read):
     items = "".join(f"<div><span>Item {n}</span><span>{n} EUR</span></div>" for n in range(80))
     assert read(page(items), name="list.html").markdown.count("Item") == 80
+
+
+LINK = '<a href="/other">Another page of this site</a>'
+CARDS = "".join(f"<div class=card><a href=/d{n}><h3>Desk {n}</h3></a></div>" for n in range(40))
+KINDS = {
+    "documentation": f"""<div class=layout><div class=sidebar>{LINK * 9}</div><main>
+        <div class=top><h1>Install</h1><p>How to install it.</p></div><aside class="admonition warning"><p>Mind the step.</p></aside>
+        {PROSE}<section><h2>Options</h2>
+        <table><tr><th>Name</th><th>Use</th></tr><tr><td>--port</td><td>Where it listens.</td></tr></table>
+        <pre>lectern --port 1</pre></section></main></div>""",
+    "forum": f"""<div id=topics class=sidebar>{LINK * 9}</div><div role=main>
+        <div class=question><p>Why does it not stop? Mind the step. Where it listens.</p></div>
+        <div id=answers><div class=answer>{PROSE}</div><div class=answer><p>Use lectern --port 1 instead.</p></div></div></div>""",
+    "product": f"""<header><a href=/>Home</a>{LINK * 9}</header><div id=product><h1>Desk</h1><span class=price>12 EUR</span>
+        <ul><li>Mind the step.</li><li>Where it listens.</li></ul><div class=description>{PROSE}</div>
+        <table><tr><td>Model</td><td>lectern --port 1</td></tr></table></div>""",
+    "listing": f"""<nav>{LINK * 9}</nav><main><h1>All desks</h1><p>Mind the step.</p>
+        {CARDS}<p>Where it listens. lectern --port 1</p></main>""",
+    "article without a name for itself": f"""<div><div>{LINK * 9}</div><div class=x1><h1>Desks</h1><p>Mind the step.</p>{PROSE * 4}
+        <p>Where it listens.</p><pre>lectern --port 1</pre></div>
+        <div class=x2><h3>Related articles</h3><ul><li>{LINK}</li><li>{LINK}</li></ul></div></div>""",
+}
+
+
+@pytest.mark.parametrize("body", KINDS.values(), ids=KINDS)
+def test_kinds_of_pages(read, body):
+    markdown = read(f"<html><head><title>t</title></head><body>{body}<footer>Imprint</footer></body></html>", name="a.html").markdown
+    for wanted in ("Mind the step.", "Where it listens.", "lectern --port 1"):
+        assert wanted in markdown
+    assert "Another page of this site" not in markdown
+    assert "Imprint" not in markdown
+
+
+def test_names_that_mean_something_else(read):
+    body = f'<div class="page-with-sidebar"><div class="share">{PROSE}</div></div>'
+    assert read(page(body), name="a.html").markdown.count("Paragraph") == 6
+
+
+def test_what_changes_with_each_request_is_no_text(read):
+    def served(number: int) -> str:
+        return read(
+            f"""<html><head><title>Desks</title><meta name="csrf-token" content="{number}">
+            <script nonce="{number}">var now={number}</script><style nonce="{number}">.a{{}}</style></head><body data-request="{number}"><!-- {number} -->
+            <header><a href="/">Home</a><span id="clock">{number} o'clock</span></header>
+            <main id="m{number}"><h1>Desks</h1>{PROSE}
+            <form><input type="hidden" name="csrf" value="{number}"><input value="{number}"><button>{number}</button></form>
+            <iframe src="/ad?{number}"></iframe><img src="/pixel.gif?{number}" alt=""></main>
+            <div class="site-banner">Visitor {number}</div><footer>Made in {number} ms <time>{number}</time></footer></body></html>""",
+            name="a.html",
+        ).markdown
+
+    assert served(1111) == served(2222)
+    assert "1111" not in served(1111)
+
+
+@pytest.mark.parametrize(
+    ("head", "fields"),
+    [
+        (
+            """<script type="application/ld+json">{"@context": "https://schema.org", "@graph": [{"@type": "Organization", "name": "X"},
+            {"@type": "WebPage", "datePublished": "2020-01-01"},
+            {"@type": ["NewsArticle"], "headline": "Desks", "datePublished": "2024-05-01T10:00:00Z",
+            "dateModified": "2024-06-02", "author": [{"@type": "Person", "name": "Ada Lovelace"}, {"name": "Alan Turing"}]}]}</script>""",
+            {"author": "Ada Lovelace, Alan Turing", "published": "2024-05-01", "modified": "2024-06-02"},
+        ),
+        (
+            """<meta property="article:modified_time" content="2024-06-02T00:00:00+00:00">
+            <meta name="dc.date" content="2024-05-01"><meta name="author" content="Ada Lovelace">
+            <meta property="og:site_name" content="Lectern"><meta name="keywords" content="desks, wood">""",
+            {"author": "Ada Lovelace", "published": "2024-05-01", "modified": "2024-06-02", "site": "Lectern", "tags": ["desks", "wood"]},
+        ),
+        ('<script type="application/ld+json">{"@type": "Article", "datePublished": </script><meta name="date" content="soon">', {}),
+        ('<script type="application/ld+json">' + "[" * 100_000 + "</script>", {}),
+        ('<meta name="author" content="https://example.com/ada"><meta name="date" content="2024-13-01">', {}),
+    ],
+)
+def test_metadata(read, head, fields):
+    metadata = read(f"<html><head><title>t</title>{head}</head><body><main>{PROSE}</main></body></html>", name="a.html").metadata
+    assert {key: value for key, value in metadata.items() if key != "encoding"} == fields
+
+
+def test_dates_of_the_document_only(read):
+    clock = '<time datetime="2030-01-01">now</time>'
+    body = f'<header>{clock}</header><article><time class="entry-date published" datetime="2024-05-01">May</time>{PROSE}</article>{clock}'
+    metadata = read(f"<html><body>{body}</body></html>", name="a.html").metadata
+    assert (metadata["published"], metadata.get("modified")) == ("2024-05-01", None)
 
 
 def test_short_pages_and_fragments(read):

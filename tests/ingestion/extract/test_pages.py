@@ -149,11 +149,8 @@ def test_through_the_child(sandbox, tmp_path):
     assert reply["extracted"]["page"]["links"] == [["https://docs.example/a", "a", False]]
     assert reply["extracted"]["page"]["noindex"]
     assert sandbox.run(request)["extracted"]["page"] is None
+    chunk = {"settings": {}, "tokenizer": "estimate", "reserve": 10}
+    assert sandbox.run(request | {"page": {"url": URL}, "chunk": chunk})["passages"]
     path.write_text(page('<a href="/a"></a>'))
-    chunk = {
-        "settings": {"name": "structure", "target_tokens": 200, "overlap_tokens": 20, "min_tokens": 50},
-        "tokenizer": "estimate",
-        "reserve": 10,
-    }
     reply = sandbox.run(request | {"page": {"url": URL}, "chunk": chunk})
     assert (reply["extracted"]["markdown"], reply["passages"]) == ("", [])

@@ -1,7 +1,5 @@
 """The real documents of ../shared/data: right outcomes, and how many of the expected words come out."""
 
-import gzip
-import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -77,27 +75,3 @@ def test_pdf_pages(shared_documents, sandbox, name):
     extracted = run(sandbox, shared_documents / "pdf" / name)
     assert [span.page for span in extracted.pages] == list(range(1, extracted.metadata["pages"] + 1))
     assert all(extracted.markdown[span.start : span.end].strip() for span in extracted.pages)
-
-
-def test_web_pages(shared_documents, sandbox, tmp_path, record_property):
-    recalls, scores, kept, wanted, stray, unwanted = [], [], 0, 0, 0, 0
-    for packed in sorted((shared_documents / "web_pages").glob("*.html.gz")):
-        truth = json.loads(Path(str(packed).replace(".html.gz", ".json")).read_text())["ground_truth"]
-        path = tmp_path / packed.name.removesuffix(".gz")
-        path.write_bytes(gzip.decompress(packed.read_bytes()))
-        markdown = run(sandbox, path).markdown
-        found, expected = words(markdown), words(truth["main_content"])
-        common = (found & expected).total()
-        recalls.append(common / max(1, expected.total()))
-        scores.append(2 * common / max(1, found.total() + expected.total()))
-        letters = "".join(_WORD.findall(_TARGET.sub("]", markdown).lower()))
-        kept += sum("".join(_WORD.findall(snippet.lower())) in letters for snippet in truth["with"])
-        stray += sum("".join(_WORD.findall(snippet.lower())) in letters for snippet in truth["without"])
-        wanted, unwanted = wanted + len(truth["with"]), unwanted + len(truth["without"])
-    figures = {"recall": sum(recalls) / len(recalls), "f1": sum(scores) / len(scores), "with": kept / wanted, "without": stray / unwanted}
-    record_property("figures", figures)
-    assert figures["recall"] > 0.9, figures
-    assert figures["f1"] > 0.8, figures
-    assert figures["with"] > 0.85, figures
-    assert figures["without"] < 0.2, figures
-    assert sandbox.peak_rss_mb < 512
