@@ -15,7 +15,7 @@ PROSE_SHARE, TEXT_SHARE = 0.97, 0.7
 # Below this share of the page, the names of furniture are not used in their usual sense.
 MIN_KEPT_SHARE = 0.1
 # Lists of links are furniture beside a text, and the document where there is hardly any.
-MIN_PROSE, MIN_LINKS, LINK_SHARE = 400, 4, 0.7
+MIN_PROSE, MIN_LINKS, LINK_SHARE, LIST_SHARE = 400, 4, 0.7, 0.3
 TEASER_SHARE, TEASER_LINKS, SHORT_TEASER = 0.3, 0.3, 200
 PROSE_CHARS = 40
 
@@ -128,11 +128,12 @@ def _region(measures: _Measures) -> Element:
 
 
 def _link_lists(region: Element, measures: _Measures) -> list[Element]:
-    text, linked, links, most = measures.text, measures.linked, measures.links, measures.text[region] // 2
+    text, linked, links, most = measures.text, measures.linked, measures.links, LIST_SHARE * measures.text[region]
     return [
         element
         for element in region.iterdescendants("ul", "div", "section")
         if links[element] >= MIN_LINKS and linked[element] > LINK_SHARE * text[element] and text[element] <= most
+        if element.find(".//table") is None
     ]
 
 

@@ -12,7 +12,7 @@ class Name:
 
 _BEFORE, _AFTER = r"(?:^|[\s_-]|(?<=[a-z])(?=[A-Z]))", r"(?:$|[\s_-]|(?<=[a-z])(?=[A-Z]))"
 _FURNITURE_WORDS = (
-    r"nav(?:bar|igation)?|menu|side-?bar|breadcrumbs?|footer|cookies?|consent|share|sharing|social|related|newsletter|subscribe|"
+    r"nav(?:bar|igation|header|footer|links)?|menu|side-?bar|breadcrumbs?|footer|cookies?|consent|share|sharing|social|related|newsletter|subscribe|"
     r"advert(?:isement)?s?|promo|popup|modal|skip-link|toc-?nav|pagination|pager|printfooter|mw-editsection|headerlink|"
     r"(?:top|site|sticky|announcement|promo|hello)-?(?:bar|banner)|site-?header|back-?to-?top|login|sign-?up|site-?search|search-?form|cart|cta|"
     r"you-?may-?also-?like|recommend(?:ed|ations?)|read-?next|author-?(?:box|bio)|post-?tags|tag-?cloud|"

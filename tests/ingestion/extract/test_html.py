@@ -167,7 +167,8 @@ def test_what_changes_with_each_request_is_no_text(read):
     def served(number: int) -> str:
         return read(
             f"""<html><head><title>Desks</title><meta name="csrf-token" content="{number}">
-            <script nonce="{number}">var now={number}</script><style nonce="{number}">.a{{}}</style></head><body data-request="{number}"><!-- {number} -->
+            <script nonce="{number}">var now={number}</script><style nonce="{number}">.a{{}}</style></head>
+            <body data-request="{number}"><!-- {number} -->
             <header><a href="/">Home</a><span id="clock">{number} o'clock</span></header>
             <main id="m{number}"><h1>Desks</h1>{PROSE}
             <form><input type="hidden" name="csrf" value="{number}"><input value="{number}"><button>{number}</button></form>
@@ -250,8 +251,8 @@ def test_deep_nesting(read):
     ],
 )
 def test_large_pages_take_seconds(read, content):
-    started = time.monotonic()
+    started = time.process_time()
     extracted = read(f"<html><body>{content}</body></html>", name="a.html")
-    assert time.monotonic() - started < 15
+    assert time.process_time() - started < 15
     assert extracted.truncated
     assert 90_000 < len(extracted.markdown) <= 100_000
