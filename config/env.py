@@ -85,6 +85,9 @@ class Environment(BaseSettings):
     database_owner_url: PostgresUrl = _secret("Postgres of migrations (the owner); absent: LECTERN_DATABASE_URL")
     redis_url: Annotated[str, BeforeValidator(_redis)] = _secret("Redis or Valkey; absent: an embedded one is started")
     db_pool_size: int = Field(8, ge=1, le=500, description="most database connections of one web process")
+    db_answer_seconds: float = Field(
+        10, ge=1, le=3600, description="longest statement of a web request; then it is cancelled and the answer is 503"
+    )
     provision_lock_timeout_ms: int = Field(2000, ge=100, le=600_000, description="wait for the lock of a new partition")
 
     allowed_private_networks: Annotated[tuple[AllowedNetwork, ...], BeforeValidator(_networks)] = Field(
@@ -104,6 +107,7 @@ class Environment(BaseSettings):
     lease_seconds: float = Field(120, ge=0.5, le=3600, description="how long a worker owns what it took; longer than a slice")
     dead_run_seconds: float = Field(900, ge=1, le=86_400, description="a run without progress for so long is dead")
     max_run_hours: float = Field(48, gt=0, le=720, description="longest run")
+    trace_days: int = Field(30, ge=0, le=3650, description="days that traces of retrievals are kept; 0: for ever")
     embed_threads: int = Field(0, ge=0, le=1024, description="threads of the local embedding model; 0: every core")
     extract_children: int = Field(2, ge=1, le=64, description="child processes of one extract worker")
     extract_memory_mb: int = Field(512, ge=128, le=65_536, description="memory of one extract child")

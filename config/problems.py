@@ -1,6 +1,7 @@
 """Errors as problem details (RFC 9457): the handler of the REST framework, and of what Django itself refuses under /api/ and /v1/."""
 
 import logging
+import sys
 from http import HTTPStatus
 from typing import Any
 
@@ -9,6 +10,7 @@ from django.core.exceptions import ValidationError as DjangoValidationError
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.request import UnreadablePostError
+from django.utils.html import escape
 from django.views import defaults
 from psycopg_pool import PoolTimeout
 from pydantic import ValidationError
@@ -52,7 +54,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     return Response(document, status=document["status"], headers=headers, content_type=CONTENT_TYPE)
 
 
-def translate(error: Exception) -> LecternError | None:
+def translate(error: BaseException | None) -> LecternError | None:
     """Errors of the libraries in front of and below us, as ours; None for those that nobody expected."""
     match error:
         case LecternError():
@@ -99,10 +101,20 @@ def handler404(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def handler500(request: HttpRequest) -> HttpResponse:
-    """The traceback is in the log and never in the answer."""
-    if not _is_api(request):
-        return defaults.server_error(request)
-    return _respond(LecternError("Something went wrong here; the log of the server says what. Try again, or tell the operator."))
+    """The traceback is in the log and never in the answer. A service that is away is told, also to a browser."""
+    mapped = translate(sys.exc_info()[1])
+    away = mapped if isinstance(mapped, Unavailable) else None
+    if _is_api(request):
+        unknown = "Something went wrong here; the log of the server says what. Try again, or tell the operator."
+        return _respond(away or LecternError(unknown))
+    return _page(away) if away else defaults.server_error(request)
+
+
+def _page(error: LecternError) -> HttpResponse:
+    """A plain page: what makes the others needs the database."""
+    title = escape(HTTPStatus(error.status).phrase)
+    body = f"<!doctype html><html lang=en><title>{title}</title><h1>{title}</h1><p>{escape(error.message)}</p></html>"
+    return HttpResponse(body, status=error.status, headers=_headers(error))
 
 
 def _respond(error: LecternError) -> HttpResponse:

@@ -7,6 +7,7 @@ from pathlib import Path
 from django.core.exceptions import ImproperlyConfigured
 
 from config import queues
+from config.database import impatient
 from config.embedded import home, running, secret_key
 from config.env import database_config, environment
 from config.version import VERSION
@@ -26,19 +27,36 @@ _OWNER = database_config(DATABASE_OWNER_URL or _UNSET_DATABASE)
 # Requests share a small pool (a full one answers 503); a worker keeps one connection a thread. Statements are not
 # prepared and cursors live in the client, so that PgBouncer in transaction mode works.
 _IN_WEB = "uvicorn" in sys.modules
-_COMMON = {"prepare_threshold": None, "connect_timeout": 5}
-_POOL = {"pool": {"min_size": 1, "max_size": ENV.db_pool_size, "timeout": 5}} if _IN_WEB else {}
+# A peer that vanished without a word is noticed within a minute, also by a worker whose statement may take hours.
+_DEFAULTS = {
+    "connect_timeout": 5,
+    "keepalives": 1,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
+_COMMON = {"prepare_threshold": None}
+_POOL = {
+    "pool": {
+        "min_size": 1,
+        "max_size": ENV.db_pool_size,
+        "timeout": 5,
+        "reconnect_timeout": 5,  # then whoever asks next tries again; by default attempts grow minutes apart
+        "connection_class": impatient(ENV.db_answer_seconds),
+    }
+}
 DATABASES = {
     # Web and workers: a role that owns nothing, so that row-level security means something.
     "default": {
         **_APP,
-        "OPTIONS": {**_APP.get("OPTIONS", {}), **_COMMON, **_POOL},
+        "OPTIONS": {**_DEFAULTS, **_APP.get("OPTIONS", {}), **_COMMON, **(_POOL if _IN_WEB else {})},
         "CONN_MAX_AGE": 0 if _IN_WEB else 60,
-        "CONN_HEALTH_CHECKS": not _IN_WEB,
+        "CONN_HEALTH_CHECKS": True,  # a restarted database costs no request, and no slice
         "DISABLE_SERVER_SIDE_CURSORS": True,
     },
     # Migrations and partitions: used by `migrate --database owner` and kb.stores.provision alone.
-    "owner": {**_OWNER, "OPTIONS": {**_OWNER.get("OPTIONS", {}), **_COMMON}, "DISABLE_SERVER_SIDE_CURSORS": True},
+    "owner": {**_OWNER, "OPTIONS": {**_DEFAULTS, **_OWNER.get("OPTIONS", {}), **_COMMON}, "DISABLE_SERVER_SIDE_CURSORS": True},
 }
 DATABASE_ROUTERS = ["config.routers.OneSchema"]
 
@@ -184,6 +202,17 @@ STAGES = {
     "embed": "ingestion.stages.embed:work",
     "publish": "ingestion.stages.publish:work",
     "finish": "ingestion.stages.finish:work",
+}
+# What is cleared away every minute, in this order.
+HOUSEKEEPING = {
+    "removed sources": "ingestion.housekeeping:clear_removed_sources",
+    "deleted knowledge bases": "ingestion.housekeeping:clear_deleted",
+    "word statistics": "ingestion.housekeeping:fold_words",
+    "vector indexes": "ingestion.housekeeping:build_vector_indexes",
+    "texts": "ingestion.housekeeping:collect_texts",
+    "verdicts": "ingestion.housekeeping:collect_verdicts",
+    "traces": "retrieval.traces:collect_traces",
+    "files": "kb.blobs:collect",
 }
 
 # --- the fleet ----------------------------------------------------------------------------------------------------------

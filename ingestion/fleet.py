@@ -7,7 +7,7 @@ from collections import Counter
 from datetime import datetime, timedelta
 
 import psutil
-from django.db import DatabaseError, close_old_connections
+from django.db import Error, close_old_connections
 from django.utils import timezone
 
 from config import queues
@@ -64,14 +64,14 @@ class Heart:
         self._stopped.set()
         try:
             WorkerHeartbeat.objects.filter(name=self.name).delete()
-        except DatabaseError:
+        except Error:
             log.debug("The heartbeat row could not be removed; it grows old by itself.")
 
     def _run(self) -> None:
         while not self._stopped.is_set():
             try:
                 self.beat()
-            except DatabaseError as error:
+            except Error as error:
                 log.warning("The heartbeat could not be written: %s", error)
                 close_old_connections()
             self._stopped.wait(BEAT_SECONDS)

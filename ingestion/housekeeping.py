@@ -4,9 +4,11 @@ import logging
 from collections.abc import Callable
 from datetime import timedelta
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
+from config.registry import Registry
 from ingestion import claims
 from ingestion.models import EmbeddedText, IngestionRun, ProviderCall, ScheduleFire
 from ingestion.schedules import remove_schedules
@@ -28,21 +30,13 @@ WHOLE_RUNS_KEPT = 5
 
 
 def housekeep() -> None:
-    """Each job by itself: one that fails is logged and comes again in a minute."""
-    jobs: tuple[Callable[[], object], ...] = (
-        clear_removed_sources,
-        clear_deleted,
-        fold_words,
-        build_vector_indexes,
-        collect_texts,
-        collect_verdicts,
-        blobs.collect,
-    )
-    for job in jobs:
+    """Each job of settings.HOUSEKEEPING by itself: one that fails is logged and comes again in a minute."""
+    jobs: Registry[Callable[[], object]] = Registry("housekeeping job", settings.HOUSEKEEPING)
+    for name in settings.HOUSEKEEPING:
         try:
-            job()
+            jobs.load(name)()
         except Exception:
-            log.exception("Housekeeping: %s failed and is tried again in a minute.", job.__name__)
+            log.exception("Housekeeping: %s failed and is tried again in a minute.", name)
 
 
 def clear_removed_sources() -> None:

@@ -19,7 +19,7 @@ from uuid import UUID
 
 from django.db.models import Model, Q, QuerySet
 
-from config.errors import Forbidden, InvalidInput, NotFound
+from config.errors import Forbidden, InvalidInput, NotAuthenticated, NotFound
 from kb.models import ApiKey, EmbeddingModel, Grant, KnowledgeBase, Membership, Organization, Role, Source, User
 
 T = TypeVar("T", bound=Model)
@@ -50,6 +50,11 @@ class Actor:
     @property
     def is_operator(self) -> bool:
         return bool(self.user and self.user.is_superuser and self.api_key is None)
+
+    @property
+    def is_limited(self) -> bool:
+        """An API key with named knowledge bases: what belongs to the organization itself is not for it."""
+        return bool(self.api_key and self.api_key.knowledge_base_ids)
 
     @property
     def name(self) -> str:
@@ -86,6 +91,22 @@ def actor_for_key(key: ApiKey) -> Actor:
     return Actor(key.organization, level, user=key.created_by, api_key=key)
 
 
+def renewed(actor: Actor) -> Actor:
+    """The actor as it stands now, for those that stay: `NotAuthenticated` when its key or account has ended, `Forbidden` when it is no
+    member any more."""
+    if actor.api_key:
+        key = ApiKey.objects.select_related("organization", "created_by").filter(id=actor.api_key.id).first()
+        if key is None or not key.is_usable or key.organization.state != Organization.State.ACTIVE:
+            raise NotAuthenticated("This API key has expired or was revoked. Ask an administrator for a new one.")
+        return actor_for_key(key)
+    if actor.user is None:
+        return actor
+    user = User.objects.filter(id=actor.user.id, is_active=True).first()
+    if user is None:
+        raise NotAuthenticated("This account was deactivated. Ask an administrator.")
+    return actor_for_user(user, actor.organization.id)
+
+
 def system_actor(organization: Organization) -> Actor:
     """The actor of schedules and commands: an organization's own housekeeping."""
     return Actor(organization, Level.ADMIN)
@@ -105,7 +126,7 @@ def knowledge_bases(actor: Actor, level: Level = Level.VIEW) -> QuerySet[Knowled
     """The knowledge bases that the actor may use at `level`."""
     rows = KnowledgeBase.objects.filter(organization=actor.organization, state=KnowledgeBase.State.ACTIVE)
     key = actor.api_key
-    if key and key.knowledge_base_ids:
+    if key and actor.is_limited:
         return rows.filter(id__in=key.knowledge_base_ids) if level <= actor.level else rows.none()
     if actor.level >= Level.ADMIN or actor.is_operator:
         return rows
@@ -177,7 +198,7 @@ def embedding_models(actor: Actor) -> QuerySet[EmbeddingModel]:
 
 def require(actor: Actor, level: Level) -> None:
     """`Forbidden` unless the actor has `level` in its organization."""
-    if level >= Level.ADMIN and actor.api_key and actor.api_key.knowledge_base_ids:
+    if level >= Level.ADMIN and actor.is_limited:
         raise Forbidden("This API key is limited to named knowledge bases and cannot administer the organization.")
     if actor.level < level and not actor.is_operator:
         needed = {Level.VIEW: "a viewer", Level.EDIT: "an editor", Level.ADMIN: "an administrator"}[level]

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db.models import BooleanField, Case, Count, F, Q, QuerySet, Value, When
 
+from config.errors import Forbidden
 from kb import access
 from kb.access import Actor, Level
 from kb.models import Chunk, Document, File, Grant, KnowledgeBase, KnowledgeBaseVersion, Membership, Secret, Source
@@ -37,6 +38,8 @@ def secrets(actor: Actor, *, installation: bool = False) -> QuerySet[Secret]:
     if installation:
         access.require_operator(actor)
         return Secret.objects.filter(organization=None)
+    if actor.is_limited:
+        raise Forbidden("This API key is limited to named knowledge bases; secrets are the organization's. Use a key without that limit.")
     return access.own_rows(actor, Secret, Level.EDIT)
 
 

@@ -32,7 +32,7 @@ def create_knowledge_base(actor: Actor, *, document: dict, comment: str = "", hi
         versioning.publish(knowledge_base, document=document, expected=None, actor=actor, comment=comment)
         if actor.user is not None:
             Grant.objects.create(organization=actor.organization, knowledge_base=knowledge_base, user=actor.user, level=Grant.Level.EDITOR)
-        if actor.api_key and actor.api_key.knowledge_base_ids:
+        if actor.is_limited:
             raise InvalidInput("This API key is limited to named knowledge bases and could not use a new one. Use one without that limit.")
     return knowledge_base
 
@@ -178,14 +178,18 @@ def create_api_key(
     knowledge_base_ids: list[UUID] | None = None,
     expires_at: datetime | None = None,
     created_by: User | None = None,
+    made_with: ApiKey | None = None,
 ) -> tuple[ApiKey, str]:
-    """The row and the key's value, which is shown once and kept nowhere."""
+    """The row and the key's value, which is shown once and kept nowhere. The new one does not outlive `made_with`, the key that asks."""
     wanted = set(knowledge_base_ids or [])
     known = KnowledgeBase.objects.filter(organization=organization, state=KnowledgeBase.State.ACTIVE, id__in=wanted)
     if known.count() != len(wanted):
         raise InvalidInput("knowledge_base_ids names a knowledge base that is not there. Correct the ids.")
     if expires_at is not None and expires_at <= timezone.now():
         raise InvalidInput("expires_at lies in the past. Choose a later time, or leave it out.")
+    end = made_with.expires_at if made_with else None
+    if end is not None and (expires_at is None or expires_at > end):
+        raise InvalidInput(f"A key does not outlive the one that makes it: give an expires_at of at most {end.isoformat()}.")
     value = KEY_PREFIX + random.token_urlsafe(32)
     key = ApiKey.objects.create(
         organization=organization,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from config.errors import NotFound
 from kb import access
 from kb.access import Actor, Level
+from kb.models import Organization
 from retrieval.hits import Hit
 from retrieval.models import RetrievalTrace
 from retrieval.query import Query, Target
@@ -61,12 +65,11 @@ def describe_target(target: Target) -> dict[str, Any]:
 def visible_traces(actor: Actor) -> QuerySet[RetrievalTrace]:
     """Those of the organization whose knowledge bases the actor can all see; of one that searched none, its asker's own."""
     rows = access.own_rows(actor, RetrievalTrace)
-    limited = actor.api_key is not None and bool(actor.api_key.knowledge_base_ids)
-    if not limited and (actor.level >= Level.ADMIN or actor.is_operator):
+    if not actor.is_limited and (actor.level >= Level.ADMIN or actor.is_operator):
         return rows
     seen = list(access.knowledge_bases(actor).values_list("id", flat=True))
     whole = Q(knowledge_base_ids__contained_by=seen) & ~Q(knowledge_base_ids=[])
-    if actor.user is not None and not limited:
+    if actor.user is not None and not actor.is_limited:
         whole |= Q(knowledge_base_ids=[], requested_by=actor.user)
     return rows.filter(whole)
 
@@ -76,6 +79,18 @@ def get_trace(actor: Actor, trace_id: str | UUID) -> RetrievalTrace:
     if found is None:
         raise NotFound()
     return found
+
+
+def collect_traces(limit: int = 5000) -> int:
+    """Remove the traces of each organization that are older than LECTERN_TRACE_DAYS, so many at a time; returns how many went."""
+    if not settings.ENV.trace_days:
+        return 0
+    until = timezone.now() - timedelta(days=settings.ENV.trace_days)
+    gone = 0
+    for organization in Organization.objects.values_list("id", flat=True):  # as the index goes
+        old = RetrievalTrace.objects.filter(organization_id=organization, created_at__lt=until).order_by("created_at")
+        gone += RetrievalTrace.objects.filter(id__in=list(old.values_list("id", flat=True)[:limit])).delete()[0]
+    return gone
 
 
 def _describe_hit(hit: Hit) -> dict[str, Any]:

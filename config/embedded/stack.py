@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import socket
+import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO
@@ -53,19 +54,29 @@ def hold(path: Path, *, exclusive: bool) -> IO[str] | None:
     return file
 
 
+def is_held(path: Path) -> bool:
+    """Whether somebody else holds the lock; a look takes it for an instant."""
+    if not path.exists():
+        return False
+    taken = hold(path, exclusive=True)
+    if taken is None:
+        return True
+    taken.close()
+    return False
+
+
 def claim_stack(home: Path) -> IO[str] | None:
-    """The right to be this home's supervisor; None while another one lives."""
-    return hold(home / "stack.lock", exclusive=True)
+    """The right to be this home's supervisor; None while another one lives. Somebody who only looks is waited for."""
+    for _ in range(5):
+        claim = hold(home / "stack.lock", exclusive=True)
+        if claim is not None:
+            return claim
+        time.sleep(0.05)
+    return None
 
 
 def stack_lives(home: Path) -> bool:
-    if not (home / "stack.lock").exists():
-        return False
-    claim = claim_stack(home)
-    if claim is None:
-        return True
-    claim.close()
-    return False
+    return is_held(home / "stack.lock")
 
 
 def write_stack(home: Path, *, url: str | None, pids: dict[str, int]) -> None:

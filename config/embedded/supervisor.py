@@ -68,9 +68,16 @@ def up_detached(home: Path) -> int:
 
 def _start_and_wait(home: Path, started: list[subprocess.Popen[bytes]]) -> int:
     prepare_home(home)
+    # One starts, others that come meanwhile wait with it: two would empty each other's log.
+    turn = stack.hold(home / "start.lock", exclusive=True)
+    with turn or contextlib.nullcontext():
+        return _in_turn(home, started, mine=turn is not None)
+
+
+def _in_turn(home: Path, started: list[subprocess.Popen[bytes]], *, mine: bool) -> int:
     log = home / "log" / "stack.log"
     process = None
-    if not stack.stack_lives(home):
+    if mine and not stack.stack_lives(home):
         check_given()
         print(f"Lectern is starting (log: {log})", flush=True)
         stack.clear_stack(home)
@@ -92,7 +99,7 @@ def _start_and_wait(home: Path, started: list[subprocess.Popen[bytes]]) -> int:
                 if process is not None:
                     process.returncode = 0  # it outlives us on purpose
                 return 0
-        if process is None and not stack.stack_lives(home):
+        if process is None and not stack.stack_lives(home) and (mine or not stack.is_held(home / "start.lock")):
             break
         time.sleep(0.25)
     ended = process is None or process.poll() is not None

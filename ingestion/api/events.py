@@ -3,28 +3,35 @@
 import asyncio
 import hashlib
 import json
+import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
-from django.db import connection
+from django.db import Error, connection
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
+from psycopg_pool import PoolTimeout
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from config.errors import NotFound
+from config.errors import Forbidden, NotAuthenticated, NotFound
 from config.openapi import header
 from ingestion.api.runs import run_document
 from ingestion.models import IngestionRun
 from kb import access
 from kb.access import Actor
 
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
 LOOK_SECONDS = 1.0
+RENEW_SECONDS = 10.0
 KEEP_ALIVE_SECONDS = 15.0
 RETRY_MILLISECONDS = 3000
 # What moves while nothing happens; it is told with the next change.
@@ -75,13 +82,20 @@ class RunEventsView(APIView):
 
 
 async def run_events(actor: Actor, run_id: UUID, seen: str) -> AsyncIterator[bytes]:
-    """No database connection is held between two looks, and each of them checks again what the actor may see."""
+    """No database connection is held between two looks. Each of them checks what the actor may see, and every few who the actor is:
+    a stream ends with the key, account or membership that opened it. A database that is away ends it too; the reader comes again."""
     yield f"retry: {RETRY_MILLISECONDS}\n\n".encode()
-    told = time.monotonic()
+    told = renewed = time.monotonic()
     while True:
         try:
-            now = await sync_to_async(_look_and_give_back)(actor, run_id)
-        except NotFound:
+            if time.monotonic() - renewed >= RENEW_SECONDS:
+                renewed = time.monotonic()
+                actor = await sync_to_async(_and_give_back)(access.renewed, actor)
+            now = await sync_to_async(_and_give_back)(look, actor, run_id)
+        except (NotFound, NotAuthenticated, Forbidden):
+            return
+        except (Error, PoolTimeout) as error:
+            log.warning("A stream of run %s ends because the database does not answer: %s", run_id, error)
             return
         if now.id != seen:
             seen, told = now.id, time.monotonic()
@@ -102,9 +116,9 @@ def look(actor: Actor, run_id: UUID) -> Look:
     return Look(digest, json.dumps(document, ensure_ascii=False), finished=not run.is_open)
 
 
-def _look_and_give_back(actor: Actor, run_id: UUID) -> Look:
+def _and_give_back(ask: Callable[..., T], *arguments: object) -> T:
     try:
-        return look(actor, run_id)
+        return ask(*arguments)
     finally:
         _give_back_connection()
 

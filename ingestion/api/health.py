@@ -2,17 +2,20 @@
 
 from datetime import timedelta
 
-from django.db import DatabaseError, connection
+from django.db import Error
 from django.http import HttpRequest, JsonResponse
 from django.urls import path
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
+from psycopg_pool import PoolTimeout
 from redis.exceptions import RedisError
 
+from config.database import answers_within
 from config.redis import redis_client
 from ingestion import fleet
 
 PROOF_AGE = timedelta(seconds=90)
+ANSWER_SECONDS = 2.0
 
 
 @never_cache
@@ -23,20 +26,19 @@ def healthz(request: HttpRequest) -> JsonResponse:
 @never_cache
 def readyz(request: HttpRequest) -> JsonResponse:
     """200 when everything is there, else 503; each part says what is wrong and what to do."""
-    parts = {"database": _database(), "broker": _broker()}
-    if parts["database"] == "ok":
-        parts |= _queues()
+    parts = {**_database(), "broker": _broker()}
     ready = all(state == "ok" for state in parts.values())
     return JsonResponse({"status": "ready" if ready else "not_ready", **parts}, status=200 if ready else 503)
 
 
-def _database() -> str:
+def _database() -> dict[str, str]:
+    """The database, and what its rows say of the queues."""
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except DatabaseError as error:
-        return f"Postgres does not answer ({str(error).strip().splitlines()[0][:200]}). Check that it is up and DATABASE_URL is right."
-    return "ok"
+        with answers_within(ANSWER_SECONDS):
+            return {"database": "ok", **_queues()}
+    except (Error, PoolTimeout) as error:
+        reason = str(error).strip().partition("\n")[0][:200]
+        return {"database": f"Postgres does not answer ({reason}). Check that it is up and DATABASE_URL is right."}
 
 
 def _broker() -> str:

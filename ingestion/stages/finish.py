@@ -5,6 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
 
@@ -42,10 +43,12 @@ def work(run: IngestionRun, part: Slice) -> None:
     status = _status(run, totals, braked=bool(decided and decided.braked))
     error = "" if status != Status.FAILED else _first_error(run)
     plan = [str(identifier) for identifier in decided.removals] if decided and decided.braked else []
-    if claims.finish(run, status=status, stop_reason=stop_reason, error=error, planned_removals=plan):
-        if decided is not None and decided.concludes:
-            replace_plans(run)
-        _run_again(run)
+    # Together: a worker that is killed in between must not leave what follows undone.
+    with transaction.atomic():
+        if claims.finish(run, status=status, stop_reason=stop_reason, error=error, planned_removals=plan):
+            if decided is not None and decided.concludes:
+                replace_plans(run)
+            _run_again(run)
 
 
 def _take_lease(run: IngestionRun, token: UUID) -> bool:

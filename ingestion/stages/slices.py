@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from uuid import UUID, uuid4
 
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import Error
 
 from config.errors import LecternError
 from config.registry import Registry
@@ -81,7 +81,7 @@ def _stop(run: IngestionRun, part: Slice, error: Exception) -> None:
     """Free what the slice holds and tell the run of the error. Other items go on at once; where the stage itself is at fault,
     the sweep goes on trying, and a run that cannot go on is abandoned in time."""
     message = f"The stage {part.stage} stopped with {type(error).__name__}: {error}"[:2000]
-    with suppress(DatabaseError, claims.ClaimLost):
+    with suppress(Error, claims.ClaimLost):
         if put_back(run, part.lease, error):
             follow_up(run)
         IngestionRun.objects.filter(id=run.id, finished_at=None).update(error=message)

@@ -66,7 +66,8 @@ class ApiKeys(APIView):
         """Make a key. Its value is answered this once, so an Idempotency-Key changes nothing here: the value is kept nowhere."""
         access.require(request.user, Level.ADMIN)
         body = parse_body(request, shapes.ApiKeyInput)
-        key, value = services.create_api_key(request.user.organization, created_by=request.user.user, **body.model_dump())
+        actor = request.user
+        key, value = services.create_api_key(actor.organization, created_by=actor.user, made_with=actor.api_key, **body.model_dump())
         shown = shapes.ApiKeyAnswer.model_validate(key).model_dump()
         return answer(shapes.NewApiKey(**shown, value=value), status=201, headers={"Location": f"/api/v1/api-keys/{key.id}"})
 

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from config.embedded import running, stop_services
+from config.embedded.stack import hold
 
 PROJECT = Path(__file__).resolve().parents[2]
 EXTERNAL = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "REDIS_URL": "redis://127.0.0.1:1/0"}
@@ -226,6 +227,27 @@ def test_ctrl_c_while_it_waits_is_a_sentence(home):
     assert waiting.returncode == 130
     assert said == "\nThe stack goes on starting in the background; `make stop` stops it.\n"
     assert supervise(home, "stop").stdout == "Stopped.\n"
+
+
+def test_who_starts_at_the_same_time_as_another_waits_and_leaves_its_log_alone(home):
+    log = home / "log" / "stack.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("the first words of another\n")
+    with hold(home / "start.lock", exclusive=True):
+        second = subprocess.Popen(
+            [sys.executable, "-m", "config.embedded.supervisor", "up", "--detach"],
+            cwd=PROJECT,
+            env=variables(home, **EXTERNAL),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        with pytest.raises(subprocess.TimeoutExpired):
+            second.wait(3)
+    said, why = second.communicate(timeout=20)
+    assert (second.returncode, said) == (4, "")
+    assert "The stack ended" in why
+    assert log.read_text() == "the first words of another\n"
 
 
 def test_it_is_starting_until_the_web_port_listens(home):

@@ -36,7 +36,11 @@ class Raising(APIView):
         parse_body(request, Count)
 
 
-urlpatterns = [path("api/v1/thing", Raising.as_view()), path("page", Raising.as_view())]
+def page(request):
+    raise raised.pop()
+
+
+urlpatterns = [path("api/v1/thing", Raising.as_view()), path("api/v1/plain", page), path("page", Raising.as_view()), path("admin/", page)]
 handler404 = problems.handler404
 handler500 = problems.handler500
 handler400 = problems.handler400
@@ -147,3 +151,23 @@ def test_what_django_refuses_itself_is_a_problem_too():
         assert (found.status_code, found["content-type"]) == (status, "application/problem+json")
         assert handler(factory.get("/page"), SuspiciousOperation("secret"))["content-type"].startswith("text/html")
     assert problems.handler500(factory.get("/page")).status_code == 500
+
+
+@pytest.mark.parametrize("error", [OperationalError("connection refused"), PoolTimeout("full"), redis.ConnectionError("refused")])
+def test_a_browser_is_told_of_a_service_that_is_away_on_a_plain_page(error):
+    raised.append(error)
+    answer = Client(raise_request_exception=False).get("/admin/")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "2")
+    assert answer["Content-Type"].startswith("text/html")
+    assert "does not answer" in answer.content.decode()
+
+
+def test_outside_of_the_rest_framework_it_is_a_problem_too():
+    raised.append(OperationalError("connection refused"))
+    answer = Client(raise_request_exception=False).get("/api/v1/plain")
+    assert (answer.status_code, answer["Content-Type"]) == (503, "application/problem+json")
+
+
+def test_a_fault_of_ours_stays_a_fault():
+    raised.append(KeyError("x"))
+    assert Client(raise_request_exception=False).get("/admin/").status_code == 500

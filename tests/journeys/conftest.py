@@ -7,6 +7,8 @@ import pytest
 from tests.client import Client
 from tests.fleet import Fleet
 from tests.installation import manage, on_tests_services, started_fleet
+from tests.journeys.whole import knowledge_base_on
+from tests.servers.openai_server import ScriptedServer
 
 
 @pytest.fixture(scope="session")
@@ -27,3 +29,16 @@ def client(fleet: Fleet) -> Iterator[Client]:
 def _whole_fleet(fleet: Fleet) -> None:
     """What an earlier journey killed is up again."""
     fleet.start()
+
+
+@pytest.fixture
+def provider() -> Iterator[ScriptedServer]:
+    """Slow enough that a kill falls into a call."""
+    with ScriptedServer(dimension=384, delay=0.3) as server:
+        yield server
+
+
+@pytest.fixture
+def scripted(client: Client, provider: ScriptedServer) -> tuple[str, str]:
+    """A knowledge base that is embedded by the provider, and its source."""
+    return knowledge_base_on(client, provider)

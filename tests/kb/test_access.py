@@ -135,3 +135,27 @@ def test_who_is_in_two_organizations_has_to_say_which(alice, organization, other
 def test_a_stranger_cannot_choose_an_organization(mallory, organization):
     with pytest.raises(Forbidden):
         access.actor_for_user(mallory, organization.id)
+
+
+def test_an_actor_that_stays_is_known_anew(organization, alice, carol):
+    from django.utils import timezone
+
+    from config.errors import NotAuthenticated
+
+    person = access.actor_for_user(alice)
+    key, _ = services.create_api_key(organization, name="k", role="admin", created_by=carol)
+    keyed = access.actor_for_key(key)
+    assert (access.renewed(person).level, access.renewed(keyed).level) == (Level.EDIT, Level.ADMIN)
+    services.change_member(organization, user_id=alice.pk, role="viewer")
+    assert access.renewed(person).level == Level.VIEW
+    services.remove_member(organization, user_id=alice.pk)
+    with pytest.raises(Forbidden):
+        access.renewed(person)
+    alice.is_active = False
+    alice.save()
+    with pytest.raises(NotAuthenticated):
+        access.renewed(person)
+    key.expires_at = timezone.now()
+    key.save()
+    with pytest.raises(NotAuthenticated):
+        access.renewed(keyed)

@@ -106,6 +106,43 @@ def test_a_watcher_who_loses_sight_is_let_go(viewer, editor, knowledge_base, sou
     assert [event["event"] for event in parsed(body)] == ["run.progress"]
 
 
+@pytest.mark.parametrize("end", ["revoked_at", "expires_at"])
+def test_a_stream_ends_with_the_key_that_opened_it(viewer, editor, source_url, async_get, monkeypatch, end):
+    from django.utils import timezone
+
+    from ingestion.api import events
+    from kb.models import ApiKey
+
+    monkeypatch.setattr(events, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(events, "RENEW_SECONDS", 0.2)
+    run_id = editor.post(f"{source_url}/run").json()["run_id"]
+
+    async def meanwhile() -> None:
+        await asyncio.sleep(0.4)
+        await aside(ApiKey.objects.filter(name="key of bob").update, **{end: timezone.now()})
+
+    _, body = async_get(f"/api/v1/runs/{run_id}/events", viewer, accept="text/event-stream", meanwhile=meanwhile)
+    assert [event["event"] for event in parsed(body)] == ["run.progress"]
+
+
+def test_a_stream_ends_without_a_word_when_the_database_goes(viewer, editor, source_url, async_get, monkeypatch):
+    from ingestion.api import events
+
+    monkeypatch.setattr(events, "LOOK_SECONDS", 0.2)
+    run_id = editor.post(f"{source_url}/run").json()["run_id"]
+    port = connections["default"].settings_dict["PORT"]
+
+    async def meanwhile() -> None:
+        await asyncio.sleep(0.3)
+        connections["default"].settings_dict["PORT"] = "1"
+
+    try:
+        _, body = async_get(f"/api/v1/runs/{run_id}/events", viewer, accept="text/event-stream", meanwhile=meanwhile)
+    finally:
+        connections["default"].settings_dict["PORT"] = port
+    assert [event["event"] for event in parsed(body)] == ["run.progress"]
+
+
 def test_errors_are_problems(viewer, stranger, editor, source_url, async_get):
     run_id = editor.post(f"{source_url}/run").json()["run_id"]
     for url, client, status in (

@@ -1,5 +1,7 @@
 """Members, API keys and secrets over REST: administrators only, and values are shown once or never."""
 
+from datetime import timedelta
+
 import pytest
 from django.utils import timezone
 
@@ -50,6 +52,21 @@ def test_a_limited_key_cannot_make_an_unlimited_one(key_client, knowledge_base):
     limited = key_client(role="admin", knowledge_base_ids=[knowledge_base.id])
     assert limited.post(KEYS, {"name": "x", "role": "admin"}, format="json").status_code == 403
     assert key_client(role="admin").post(KEYS, {"name": "x"}, format="json").status_code == 201
+
+
+def test_a_key_does_not_outlive_the_one_that_made_it(key_client):
+    end = timezone.now() + timedelta(days=7)
+    expiring = key_client(role="admin", expires_at=end)
+    for later in (None, (end + timedelta(seconds=1)).isoformat()):
+        refused = expiring.post(KEYS, {"name": "x", "role": "admin", "expires_at": later}, format="json")
+        assert refused.status_code == 400
+        assert f"at most {end.isoformat()}" in refused.json()["detail"]
+    assert expiring.post(KEYS, {"name": "x", "role": "admin", "expires_at": end.isoformat()}, format="json").status_code == 201
+
+
+def test_a_limited_key_does_not_see_the_names_of_secrets(key_client, knowledge_base):
+    assert key_client(role="editor", knowledge_base_ids=[knowledge_base.id]).get(SECRETS).status_code == 403
+    assert key_client(role="editor").get(SECRETS).status_code == 200
 
 
 def test_secrets_have_names_only(client, client_of, carol, organization):
