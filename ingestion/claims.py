@@ -15,6 +15,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from math import ceil
 from uuid import UUID, uuid4
 
 from django.conf import settings
@@ -58,7 +59,7 @@ def _gate_key(source_id: object) -> str:
 def _open_gate(source_id: object, token: object) -> bool:
     """True if the gate let us through, also when it cannot be asked: the insert decides."""
     try:
-        return bool(redis_client().set(_gate_key(source_id), str(token), nx=True, ex=settings.ENV.lease_seconds))
+        return bool(redis_client().set(_gate_key(source_id), str(token), nx=True, ex=ceil(settings.ENV.lease_seconds)))
     except RedisError as error:
         log.warning("The gate of source %s could not be asked (%s); the database decides.", source_id, error)
         return True
@@ -69,7 +70,7 @@ def renew_gate(run: IngestionRun) -> None:
     if run.kind == Kind.PUSH:
         return
     try:
-        redis_client().set(_gate_key(run.source_id), str(run.claim_token), ex=settings.ENV.lease_seconds)
+        redis_client().set(_gate_key(run.source_id), str(run.claim_token), ex=ceil(settings.ENV.lease_seconds))
     except RedisError:
         log.debug("The gate of source %s could not be renewed.", run.source_id)
 

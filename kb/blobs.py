@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO
 from uuid import UUID, uuid4
 
+from django.conf import settings
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import default_storage
 from django.db import connection, transaction
@@ -26,6 +27,13 @@ from kb.models import Blob
 log = logging.getLogger(__name__)
 
 COLLECT_AFTER = timedelta(hours=24)
+# What a storage raises: an object store's client has errors of its own.
+_FAULTS: tuple[type[Exception], ...] = (OSError,)
+if settings.ENV.storage == "s3":
+    from boto3.exceptions import Boto3Error
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    _FAULTS += (Boto3Error, BotoCoreError, ClientError)
 _REFERENCES = (
     ("kb_file", "blob_id"),
     ("kb_document", "markdown_id"),
@@ -73,10 +81,10 @@ def _store(organization_id: UUID, sha256: bytes, size: int, content: File) -> Bl
     wanted = f"{organization_id}/{sha256.hex()}/{uuid4().hex}"
     try:
         key = default_storage.save(wanted, content)
-    except OSError as error:
-        with suppress(OSError):  # on a full disk the part that was written is in the way of the next try
+    except _FAULTS as error:
+        with suppress(*_FAULTS):  # on a full disk the part that was written is in the way of the next try
             default_storage.delete(wanted)
-        raise Unavailable(f"The file could not be stored ({error.strerror or error}). Nothing was kept; try again.") from error
+        raise Unavailable(f"The file could not be stored ({_words(error)}). Nothing was kept; try again.") from error
     blob, made = Blob.objects.get_or_create(organization_id=organization_id, sha256=sha256, defaults={"size": size, "storage_key": key})
     if not made:  # somebody stored the same content meanwhile
         default_storage.delete(key)
@@ -88,8 +96,8 @@ def read_bytes(blob: Blob) -> bytes:
     try:
         with default_storage.open(blob.storage_key) as stored:
             content = stored.read()
-    except OSError as error:
-        raise Unavailable(f"A stored file could not be read ({error.strerror or error}). Check the storage and try again.") from error
+    except _FAULTS as error:
+        raise Unavailable(f"A stored file could not be read ({_words(error)}). Check the storage and try again.") from error
     if hashlib.sha256(content).digest() != bytes(blob.sha256):
         raise Unavailable("A stored file is damaged: its content does not match its hash. Restore it from a backup, or upload it again.")
     return content
@@ -146,5 +154,9 @@ def _delete_files(keys: Iterable[str]) -> None:
     for key in keys:
         try:
             default_storage.delete(key)
-        except OSError as error:
+        except _FAULTS as error:
             log.warning("The stored file %s could not be deleted and is left over: %s", key, error)
+
+
+def _words(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)

@@ -5,6 +5,8 @@ cd "$(dirname "$0")"
 compile() { uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet "$@"; }
 compile base.in -o base.txt
 compile model.in --no-deps -o model.txt
+compile s3.in -o s3.txt
+compile bpe.in -o bpe.txt
 compile dev.in -o dev.txt
 compile torch.in -o torch-cuda.txt
 sh ./torch-cpu.sh < torch-cuda.txt > torch-cpu.txt

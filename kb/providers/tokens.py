@@ -87,7 +87,8 @@ class _BytePairs:
             import bpe_openai
         except ImportError:
             raise InvalidInput(
-                f"The tokenizer {name} needs the package bpe-openai. Install it (pip install bpe-openai), or choose model or estimate."
+                f"The tokenizer {name} needs the package bpe-openai. Install it (pip install --require-hashes -r requirements/bpe.txt),"
+                " or choose model or estimate."
             ) from None
         self._encoding = bpe_openai.get_encoding(name)
 

@@ -143,3 +143,15 @@ def test_closing_waits_for_a_write_under_way_and_stops_the_next(source):
     assert run.counters["found"] in (0, 1)
     with pytest.raises(claims.ClaimLost), claims.writing(run), transaction.atomic():
         pass
+
+
+@pytest.mark.django_db
+def test_the_gate_stands_in_redis_for_a_lease(source, settings):
+    settings.ENV = settings.ENV.model_copy(update={"lease_seconds": 7.5})
+    run = claim(source)
+    key = f"lectern:run:{source.id}"
+    assert redis_client().get(key) == str(run.claim_token).encode()
+    assert 6 <= redis_client().ttl(key) <= 8
+    redis_client().expire(key, 2)
+    claims.renew_gate(run)
+    assert redis_client().ttl(key) > 6
