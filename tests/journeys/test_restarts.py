@@ -21,6 +21,7 @@ def apart() -> Iterator[Installation]:
     """An installation on servers of its own, because one of them goes down."""
     with installation(LECTERN_EMBED_THREADS="1", **QUICK) as installed:
         yield installed
+        installed.client.http.close()
 
 
 def restart_postgres(home: Path) -> None:
