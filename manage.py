@@ -15,8 +15,7 @@ def main() -> None:
     except OperationalError as error:
         reason = str(error).strip().splitlines()[0]
         raise SystemExit(
-            f"The database cannot be reached: {reason}\n"
-            "Start the stack with `make up`, or set DATABASE_URL to a Postgres that runs."
+            f"The database cannot be reached: {reason}\nStart the stack with `make up`, or set DATABASE_URL to a Postgres that runs."
         ) from error
 
 

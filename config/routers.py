@@ -15,5 +15,3 @@ class OneSchema:
 
     def allow_migrate(self, db: str, app_label: str, **hints) -> bool:
         return db == "owner"
-
-

@@ -188,8 +188,9 @@ EMBEDDING_PROVIDERS = {
 }
 VECTOR_STORES = {"pgvector": "kb.stores.vectors"}
 SOURCE_LISTERS = {"upload": "ingestion.sources.upload:list_files"}
+# How a run comes to know what there is, by the kind of its source; the other stages are the same for all.
+CRAWLS = {"upload": "ingestion.stages.listing:work", "web": "ingestion.sources.web.crawl:work"}
 STAGES = {
-    "crawl": "ingestion.stages.listing:work",
     "extract": "ingestion.stages.extract:work",
     "embed": "ingestion.stages.embed:work",
     "publish": "ingestion.stages.publish:work",

@@ -159,19 +159,21 @@ def _held(run: IngestionRun) -> QuerySet[IngestionRun]:
 
 
 @contextmanager
-def writing(run: IngestionRun) -> Iterator[None]:
+def writing(run: IngestionRun, *, lease: UUID | None = None) -> Iterator[None]:
     """A transaction that may write for the run: it holds the run row against being closed. Raises `ClaimLost`.
 
-    Never update the run row inside: an update after the share lock deadlocks with another writer's.
+    With `lease`, only while that is the one on the run as a whole (`lease_run`). Never update the run row inside: an update
+    after the share lock deadlocks with another writer's.
     """
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute(
-                "SELECT 1 FROM ingestion_ingestionrun run JOIN kb_source source ON source.id = run.source_id"
+                "SELECT run.lease_token FROM ingestion_ingestionrun run JOIN kb_source source ON source.id = run.source_id"
                 " WHERE run.id = %s AND run.claim_token = %s AND run.finished_at IS NULL AND source.state = %s FOR SHARE OF run",
                 [run.id, run.claim_token, Source.State.ACTIVE],
             )
-            if cursor.fetchone() is None:
+            held = cursor.fetchone()
+            if held is None or (lease is not None and held[0] != lease):
                 raise ClaimLost("This run no longer holds its source.")
         yield
 
@@ -186,11 +188,28 @@ def updating(run: IngestionRun) -> Iterator[IngestionRun]:
         yield row
 
 
+def lease_run(run: IngestionRun, token: UUID) -> bool:
+    """Be the only one who lists or crawls the run; False if somebody else is, or if it is listed. Refreshes the run's cursor."""
+    with updating(run) as row:
+        if row.listed_at or (row.lease_until and row.lease_until > timezone.now()):
+            return False
+        row.lease_token = token
+        row.lease_until = timezone.now() + timedelta(seconds=settings.ENV.lease_seconds)
+        row.save(update_fields=["lease_token", "lease_until"])
+        run.crawl_state, run.slices_worked_seconds = row.crawl_state, row.slices_worked_seconds
+    return True
+
+
 def keep(run: IngestionRun) -> bool:
     """Renew the lease of who works on the run as a whole, between two of its transactions; False if the claim is lost."""
     renew_gate(run)
     until = timezone.now() + timedelta(seconds=settings.ENV.lease_seconds)
     return bool(_held(run).update(lease_until=until))
+
+
+def free(run: IngestionRun) -> None:
+    """Give up a lease on the run as a whole before its time."""
+    IngestionRun.objects.filter(id=run.id, claim_token=run.claim_token, finished_at=None).update(lease_token=None, lease_until=None)
 
 
 def check(run: IngestionRun) -> bool:

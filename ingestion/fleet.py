@@ -40,9 +40,7 @@ def known_queues() -> tuple[str, ...]:
 def queues_without_proof(age: timedelta, *, now: datetime) -> list[str]:
     """Queues through which a proof was sent and did not come out for so long. None before the beat's first round."""
     return [
-        row.queue
-        for row in QueueBeat.objects.filter(first_sent_at__lt=now - age)
-        if row.received_at is None or row.received_at < now - age
+        row.queue for row in QueueBeat.objects.filter(first_sent_at__lt=now - age) if row.received_at is None or row.received_at < now - age
     ]
 
 

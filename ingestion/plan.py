@@ -16,6 +16,7 @@ from kb.models import EmbeddingSpace, KnowledgeBaseVersion, Source
 from kb.providers.tokens import counter_name, token_counter_for
 from kb.schemas import fingerprints
 from kb.schemas.source import SourceSettings
+from kb.schemas.web import Web
 
 RESERVE_TOKENS = 32  # of the model's window, for the line of title and headings
 
@@ -25,6 +26,7 @@ class Plan:
     """Settings of one source under one version, ready for the stages."""
 
     settings: SourceSettings
+    web: Web | None
     language: str
     extract: Mapping[str, Any]
     chunk: Mapping[str, Any]
@@ -70,6 +72,7 @@ def _plan(version_id: UUID, source_id: UUID, space_id: int, changeable: tuple[ob
     extract = {"max_chars": limits.max_content_length, "max_memory_mb": settings.ENV.extract_memory_mb}
     return Plan(
         settings=limits,
+        web=entry.web if entry else None,
         language=document.language,
         extract=extract,
         chunk=chunk,

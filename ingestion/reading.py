@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
+from config.http import user_agent
 from ingestion.children import sandbox
 from ingestion.models import RunItem
 from ingestion.plan import Plan
@@ -32,6 +33,11 @@ def read_item(item: RunItem, plan: Plan) -> Reading:
         with blobs.local_path(item.blob) as path:
             declared = item.document.media_type if item.document else None
             request = {"op": "extract", "path": str(path), "name": item.key, "declared_type": declared or None}
+            if item.url:
+                served = item.response or {}
+                agent = (plan.web and plan.web.user_agent) or user_agent()
+                page = {"url": item.url, "charset": served.get("charset", ""), "robots_header": served.get("robots", ""), "agent": agent}
+                request |= {"declared_type": served.get("media_type") or None, "page": page}
             result = sandbox().run({**request, "limits": plan.extract, "chunk": plan.chunk})
         extracted = dict(result["extracted"])
         page = extracted.pop("page")

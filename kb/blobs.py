@@ -60,7 +60,13 @@ def store_stream(organization_id: UUID, stream: IO[bytes]) -> Blob:
 
 def store_texts(organization_id: UUID, texts: Sequence[str]) -> list[Blob]:
     """Blobs of many texts at once, in their order; known ones are reused. Raises `Unavailable`."""
-    contents = [text.encode("utf-8") for text in texts]
+    return store_contents(organization_id, [text.encode("utf-8") for text in texts])
+
+
+def store_contents(organization_id: UUID, contents: Sequence[bytes]) -> list[Blob]:
+    """The same for bytes."""
+    if not contents:
+        return []
     digests = [hashlib.sha256(content).digest() for content in contents]
     with transaction.atomic():
         rows = Blob.objects.select_for_update(no_key=True).filter(organization_id=organization_id, sha256__in=digests).order_by("id")

@@ -88,9 +88,7 @@ def start_services(*, home: Path, postgres: bool = True, valkey: bool = True, te
         ports = _kept_ports(home)
         database = broker = None
         if postgres:
-            database = _postgres.start_postgres(
-                home, credentials=credentials, user=user, port=ports.get("postgres"), test_mode=test_mode
-            )
+            database = _postgres.start_postgres(home, credentials=credentials, user=user, port=ports.get("postgres"), test_mode=test_mode)
         if valkey:
             broker = _valkey.start_valkey(home, credentials=credentials, user=user, port=ports.get("valkey"))
         ports |= {name: server.port for name, server in (("postgres", database), ("valkey", broker)) if server}

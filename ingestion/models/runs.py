@@ -121,6 +121,13 @@ class RunItem(models.Model):
         FAILED = "failed"
         REMOVED = "removed"
 
+    class Via(models.TextChoices):
+        START = "start"
+        LINK = "link"
+        SITEMAP = "sitemap"
+        REDIRECT = "redirect"
+        CANONICAL = "canonical"
+
     organization = models.ForeignKey("kb.Organization", on_delete=models.CASCADE, related_name="+", db_index=False)
     run = models.ForeignKey(IngestionRun, on_delete=models.CASCADE, related_name="items", db_index=False)
     # No constraint and no cascade: deleting a document would then lock items after the document, against the order of locks.
@@ -130,6 +137,9 @@ class RunItem(models.Model):
     )
     key = models.CharField(max_length=8192)
     key_hash = models.BinaryField(max_length=16)
+    url = models.CharField(max_length=8192, blank=True, default="", help_text="The address as published: what is requested.")
+    via = models.CharField(max_length=12, choices=Via, blank=True, default="", help_text="How a crawl came to it.")
+    found_on = models.BigIntegerField(null=True, help_text="The item of the page that led to it; no constraint, it may be gone.")
     title = models.CharField(max_length=300, blank=True, default="")
     depth = models.PositiveSmallIntegerField(default=0)
     stage = models.CharField(max_length=16, choices=Stage, default=Stage.FOUND)
@@ -141,6 +151,8 @@ class RunItem(models.Model):
     blob = models.ForeignKey("kb.Blob", null=True, on_delete=models.PROTECT, related_name="+")
     markdown = models.ForeignKey("kb.Blob", null=True, on_delete=models.PROTECT, related_name="+")
     content_hash = models.BinaryField(max_length=32, null=True)
+    response = models.JSONField(null=True, help_text="Of a crawl: status, validators, media type, where a redirect or canonical leads.")
+    requests = models.PositiveSmallIntegerField(default=0, help_text="How often it was asked for over the network.")
     extracted = models.JSONField(null=True, help_text="Title, type, language, metadata, page spans of the extraction.")
     passages = models.JSONField(null=True, help_text="[start, end, heading path, tokens, table header], in order")
     text_hashes = ArrayField(models.BinaryField(max_length=32), null=True, help_text="What it waits for, in the order of passages.")
@@ -166,11 +178,37 @@ class RunItem(models.Model):
             ),
         ]
         indexes = [
-            # The next eligible rows of a run and stage. `stage` moves five times in a row's life; leases are left out.
-            models.Index(fields=["run", "stage", "id"], condition=~Q(stage="done"), name="run_item_open"),
+            # The next eligible rows of a run and stage, in the order of a crawl. `stage` moves five times in a row's life, so leases are
+            # left out.
+            models.Index(fields=["run", "stage", "depth", "id"], condition=~Q(stage="done"), name="run_item_open"),
             # Verdicts of a run, by kind.
             models.Index(fields=["run", "verdict", "id"], condition=Q(stage="done"), name="run_item_verdicts"),
         ]
 
     def __str__(self) -> str:
         return f"{self.key} {self.stage} {self.verdict}"
+
+    @property
+    def validators(self) -> dict[str, str]:
+        """What a web server said to ask with next time; they replace the stored ones with every download."""
+        response = self.response or {}
+        return {"etag": response.get("etag", "")[:1024], "last_modified": response.get("last_modified", "")[:64]}
+
+
+class CrawledHost(models.Model):
+    """A host that a run met: what its robots.txt says, read once a run. One whose robots.txt cannot be read is asked for nothing."""
+
+    organization = models.ForeignKey("kb.Organization", on_delete=models.CASCADE, related_name="+", db_index=False)
+    run = models.ForeignKey(IngestionRun, on_delete=models.CASCADE, related_name="hosts")
+    origin = models.CharField(max_length=300, help_text="https://host, with the port where it is not the usual one.")
+    outcome = models.CharField(max_length=16, help_text="read, none (no rules), unavailable (nothing may be asked), ignored (by setting).")
+    robots = models.TextField(blank=True, default="")
+    status = models.PositiveSmallIntegerField(null=True)
+    error = models.TextField(blank=True, default="")
+    read_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "origin"], name="crawled_host_once")]
+
+    def __str__(self) -> str:
+        return f"{self.origin} {self.outcome}"

@@ -24,7 +24,7 @@ def start_run(source: Source, *, trigger: str = IngestionRun.Trigger.MANUAL, use
     knowledge_base = KnowledgeBase.objects.select_related("current", "space").get(id=source.knowledge_base_id)
     if knowledge_base.state != KnowledgeBase.State.ACTIVE or source.state != Source.State.ACTIVE:
         raise NotFound()
-    if source.kind not in settings.SOURCE_LISTERS:
+    if source.kind not in settings.CRAWLS:
         raise Conflict(f"A source of kind {source.kind} has nothing that lists its documents; there is nothing to run.")
     if not source.enabled:
         raise Conflict(f"The source '{source.name}' is disabled. Enable it and publish, then run it.")

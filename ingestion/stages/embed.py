@@ -31,15 +31,18 @@ MAX_ATTEMPTS = 3
 INPUT_STATUSES = (400, 413, 422)  # of the provider: a text is at fault, not the key or the model
 
 _WINDOW = "SELECT id FROM ingestion_runitem WHERE run_id = %(run)s AND stage = 'extracted' AND id > %(after)s ORDER BY id LIMIT %(window)s"
+# Materialised for the reason that `items.take` names.
 _TAKE = f"""
+    WITH free AS MATERIALIZED (
+        SELECT wanted.id FROM ingestion_embeddedtext wanted
+         WHERE wanted.organization_id = %(organization)s AND wanted.space_id = %(space)s AND wanted.vector IS NULL AND wanted.error = ''
+           AND (wanted.not_before IS NULL OR wanted.not_before <= now())
+           AND (wanted.lease_until IS NULL OR wanted.lease_until < now())
+           AND wanted.text_hash IN (SELECT unnest(text_hashes) FROM ingestion_runitem WHERE id IN ({_WINDOW}))
+         ORDER BY wanted.attempts, wanted.id LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
     UPDATE ingestion_embeddedtext text
        SET lease_token = %(token)s, lease_until = now() + %(lease)s
-      FROM (SELECT wanted.id FROM ingestion_embeddedtext wanted
-             WHERE wanted.organization_id = %(organization)s AND wanted.space_id = %(space)s AND wanted.vector IS NULL AND wanted.error = ''
-               AND (wanted.not_before IS NULL OR wanted.not_before <= now())
-               AND (wanted.lease_until IS NULL OR wanted.lease_until < now())
-               AND wanted.text_hash IN (SELECT unnest(text_hashes) FROM ingestion_runitem WHERE id IN ({_WINDOW}))
-             ORDER BY wanted.attempts, wanted.id LIMIT %(limit)s FOR UPDATE SKIP LOCKED) free
+      FROM free
      WHERE text.id = free.id
  RETURNING text.id, text.text, text.tokens, text.attempts
 """  # noqa: S608

@@ -12,16 +12,18 @@ from ingestion import claims, wakes
 from ingestion.models import IngestionRun, RunItem
 from ingestion.plan import Plan, plan_for
 from ingestion.reading import Reading, read_item, text_hash
+from ingestion.sources.web import pages
 from ingestion.stages.items import Outcome, advance, close, close_superseded, give_back, own, postpone, take
 from ingestion.stages.slices import Slice
 from kb import blobs
-from kb.models import Blob, Document
+from kb.models import Blob, Document, Source
 
 log = logging.getLogger(__name__)
 Stage, Verdict = RunItem.Stage, RunItem.Verdict
 RETRY_SECONDS = 10.0
 BATCH = 32  # items taken together: small files cost less together than each alone
 BATCHES_BETWEEN_COUNTS = 8  # counting reads every item of the run; a limit is passed by a few documents at most
+LINGER_SECONDS = 0.5
 BATCH_SECONDS = 2.0  # what is not read by then goes back to whoever is free
 
 # A text that was wanted before, and failed, is wanted anew; a paid one is only marked as used.
@@ -50,9 +52,23 @@ def work(run: IngestionRun, part: Slice) -> None:
             return
         items = take(run, Stage.FETCHED, token=part.lease, limit=BATCH, related=("blob", "markdown", "document"))
         if not items:
+            if _comes_more(run, part):
+                continue
             return
         extract_items(run, items, plan)
         part.beat()
+
+
+def _comes_more(run: IngestionRun, part: Slice) -> bool:
+    """Whether to look again: pages of a crawl come one by one, and a message for each would cost more than waiting a moment."""
+    if run.source.kind != Source.Kind.WEB:
+        return False
+    until = time.monotonic() + LINGER_SECONDS
+    while not part.is_over and time.monotonic() < until:
+        time.sleep(LINGER_SECONDS / 10)
+        if RunItem.objects.filter(run=run, stage=Stage.FETCHED, lease_until=None).exists():
+            return True
+    return False
 
 
 def extract_items(run: IngestionRun, items: list[RunItem], plan: Plan) -> None:
@@ -74,30 +90,37 @@ def extract_items(run: IngestionRun, items: list[RunItem], plan: Plan) -> None:
         except LecternError as error:
             postpone(item, RETRY_SECONDS, error.message)
     if readings:
-        _store(run, readings, plan)
+        _store(run, [pages.judge(run, reading, plan) for reading in readings], plan)
 
 
-def _store(run: IngestionRun, readings: list[Reading], plan: Plan) -> None:
+def _store(run: IngestionRun, read: list[pages.Read], plan: Plan) -> None:
+    """What was read of pages is written with their links in one transaction, so that no page counts as read before its links are known."""
+    readings = [each.reading for each in read if not each.verdict]
     try:
         new = [reading.markdown for reading in readings if reading.item.markdown_id is None]
         stored = dict(zip(new, blobs.store_texts(run.organization_id, new), strict=True))
         with claims.writing(run):
-            _want(run, readings, plan, stored)
+            if run.source.kind == Source.Kind.WEB:
+                pages.write(run, read)
+            if readings:
+                _want(run, readings, plan, stored)
     except DataError:
         # The database refuses a value of one of them: alone it is found, and the others are saved.
-        if len(readings) > 1:
-            for reading in readings:
-                _store(run, [reading], plan)
+        if len(read) > 1:
+            for each in read:
+                _store(run, [each], plan)
             return
-        log.exception("What was read of %s cannot be stored.", readings[0].item)
+        log.exception("What was read of %s cannot be stored.", read[0].reading.item)
         error = ExtractionError("What was read of the file cannot be stored. Please report the file's format.", reason="internal")
-        _fail(run, readings[0].item, error)
+        _fail(run, read[0].reading.item, error)
         return
     except Unavailable as error:
-        for reading in readings:
-            postpone(reading.item, RETRY_SECONDS, error.message)
+        for each in read:
+            postpone(each.reading.item, RETRY_SECONDS, error.message)
         return
     interactive = run.kind == IngestionRun.Kind.PUSH
+    if any(each.found for each in read):
+        wakes.wake(run.id, "crawl")
     wakes.wake(run.id, "embed", interactive=interactive)
     wakes.wake(run.id, "publish", interactive=interactive)
 
@@ -140,6 +163,7 @@ def _values(reading: Reading, plan: Plan, *, markdown: Blob, text_hashes: list[b
         "text_hashes": text_hashes,
         "fingerprints": dict(plan.fingerprints),
         "warnings": extracted["warnings"],
+        "content_hash": item.content_hash,  # of a page: of its text, and not of its bytes
         "chunks": len(passages),
         "embeddings_computed": computed,
         "embeddings_reused": len(passages) - computed,

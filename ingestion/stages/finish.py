@@ -1,5 +1,6 @@
 """The finish stage: what the run means for documents that it did not see, and its outcome. Repeated by the sweep until it is done."""
 
+from collections import Counter
 from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID
@@ -13,22 +14,26 @@ from config.errors import Conflict, NotFound
 from ingestion import claims
 from ingestion.models import IngestionRun, RunItem
 from ingestion.plan import plan_for
-from ingestion.reconcile import Action, Coverage, Known, Reconciliation, Seen, Settings, reconcile
+from ingestion.reconcile import Action, Coverage, Finding, Known, Reconciliation, Seen, Settings, reconcile, what_was_seen
 from ingestion.removal import remove_documents
 from ingestion.services.runs import replace_plans, start_run
+from ingestion.sources.web import pages
+from ingestion.sources.web.state import SiteState
 from ingestion.stages.items import has_open
 from ingestion.stages.slices import Slice
 from kb.models import Document, Source
+from kb.models.base import key_hash
 
 Status, StopReason, Verdict = IngestionRun.Status, IngestionRun.StopReason, RunItem.Verdict
 REMOVAL_BATCH = 100
-# Reasons of a failure that say nothing about whether the document exists.
-INCONCLUSIVE = ("time_limit", "memory_limit", "crashed", "internal", "embedding_failed", "worker_died", "quarantined", "unreachable")
 
 
 def work(run: IngestionRun, part: Slice) -> None:
     """Conclude and close the run, once no item is open. Exactly once: the closing is one conditional update."""
     if not _take_lease(run, part.lease):
+        return
+    if run.source.kind == Source.Kind.WEB and pages.reopen_deferred(run):
+        claims.free(run)
         return
     decided = _reconcile(run) if run.kind == IngestionRun.Kind.INGEST else None
     if decided is not None:
@@ -58,7 +63,7 @@ def _take_lease(run: IngestionRun, token: UUID) -> bool:
         row.lease_token = token
         row.lease_until = timezone.now() + timedelta(seconds=settings.ENV.lease_seconds)
         row.save(update_fields=["lease_token", "lease_until"])
-        run.stop_reason, run.listed_at = row.stop_reason, row.listed_at
+        run.stop_reason, run.listed_at, run.crawl_state = row.stop_reason, row.listed_at, row.crawl_state
     return True
 
 
@@ -76,41 +81,44 @@ def _first_error(run: IngestionRun) -> str:
 
 def _reconcile(run: IngestionRun) -> Reconciliation:
     """Compare the source's documents with what this run saw of them."""
-    seen = {
-        document_id: _seen(verdict, reason)
-        for document_id, verdict, reason in RunItem.objects.filter(run=run, document__isnull=False).values_list(
-            "document_id", "verdict", "reason"
-        )
-    }
+    seen = what_was_seen(_findings(run))
     rows = Document.objects.filter(source=run.source, created_at__lte=run.listed_at).values_list(
-        "id", "missed_runs", "tombstoned_at", "last_run_id"
+        "id", "key_hash", "missed_runs", "tombstoned_at", "last_run_id"
     )
     documents = []
-    for identifier, missed, tombstoned, last_run in rows.iterator():
-        found = seen.get(identifier, Seen.ABSENT)
+    for identifier, digest, missed, tombstoned, last_run in rows.iterator():
+        found = seen.get(bytes(digest), Seen.ABSENT)
         # A finish that was cut off has counted this run's miss already: two attempts are still one run.
         counted = last_run == run.id and found in (Seen.ABSENT, Seen.GONE)
         documents.append(Known(identifier, max(0, missed - counted), tombstoned is not None, found))
     plan = plan_for(run)
-    verdicts = list(seen.values())
+    verdicts = Counter(seen.values())
+    site = SiteState(**run.crawl_state) if run.source.kind == Source.Kind.WEB else SiteState()
     return reconcile(
         documents,
         coverage=Coverage(
             completed=run.stop_reason == StopReason.COMPLETED,
+            sitemaps_whole=site.sitemaps_whole,
+            answers_everything=site.same_for_all,
             # An empty upload source is known to be empty: the list is ours.
-            usable=verdicts.count(Seen.PRESENT) + (run.source.kind == Source.Kind.UPLOAD),
-            definitive=verdicts.count(Seen.GONE),
+            usable=verdicts[Seen.PRESENT] + (run.source.kind == Source.Kind.UPLOAD),
+            definitive=verdicts[Seen.GONE],
         ),
         settings=Settings(plan.settings.tombstone_after_missed_runs, plan.settings.max_deletion_share),
     )
 
 
-def _seen(verdict: str, reason: str) -> Seen:
-    if verdict in (Verdict.INGESTED, Verdict.UNCHANGED):
-        return Seen.PRESENT
-    if verdict == Verdict.REMOVED or reason == "gone":
-        return Seen.GONE
-    return Seen.UNKNOWN if verdict == Verdict.FAILED and reason in INCONCLUSIVE else Seen.PRESENT
+def _findings(run: IngestionRun) -> dict[bytes, Finding]:
+    rows = RunItem.objects.filter(run=run).values_list("key_hash", "verdict", "reason", "response")
+    return {
+        bytes(digest): Finding(
+            verdict,
+            reason,
+            target=key_hash(response["target"]) if response and response.get("target") else None,
+            permanent=bool(response and response.get("permanent")),
+        )
+        for digest, verdict, reason, response in rows.iterator()
+    }
 
 
 def _apply(run: IngestionRun, decided: Reconciliation, part: Slice) -> None:

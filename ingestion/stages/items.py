@@ -21,14 +21,18 @@ MAX_FAILURES = 5
 RETRY_SECONDS = 2.0  # after a fault; twice as long each time
 RUN_RETRY_SECONDS = 10.0
 
+# Materialised: a subquery that is joined may be worked once for each row of the other side, and then its limit is none.
 _TAKE = """
+    WITH free AS MATERIALIZED (
+        SELECT id FROM ingestion_runitem
+         WHERE run_id = %(run)s AND stage = %(stage)s
+           AND (not_before IS NULL OR not_before <= now())
+           AND (lease_until IS NULL OR lease_until < now())
+           AND (%(depth)s::int IS NULL OR depth = %(depth)s::int)
+         ORDER BY depth, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
     UPDATE ingestion_runitem item
        SET lease_token = %(token)s, lease_until = now() + %(lease)s, attempts = item.attempts + 1
-      FROM (SELECT id FROM ingestion_runitem
-             WHERE run_id = %(run)s AND stage = %(stage)s
-               AND (not_before IS NULL OR not_before <= now())
-               AND (lease_until IS NULL OR lease_until < now())
-             ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED) free
+      FROM free
      WHERE item.id = free.id
  RETURNING item.id
 """
@@ -43,8 +47,8 @@ class Outcome:
     error: str = ""
 
 
-def take(run: IngestionRun, stage: str, *, token: UUID, limit: int, related: Sequence[str]) -> list[RunItem]:
-    """Lease the next free items of a stage, in the order they were found, with their `related` rows; `token` is the slice's.
+def take(run: IngestionRun, stage: str, *, token: UUID, limit: int, related: Sequence[str], depth: int | None = None) -> list[RunItem]:
+    """Lease the next free items of a stage (of one depth), in the order they were found, with their `related` rows; `token` is the slice's.
 
     An item that was taken three times and never given back killed its worker each time: it is failed here, and its bytes
     are remembered so that the next run does not try them again. An item that had company when its worker died, or when its
@@ -52,9 +56,9 @@ def take(run: IngestionRun, stage: str, *, token: UUID, limit: int, related: Seq
     """
     with claims.writing(run), connection.cursor() as cursor:
         lease = timedelta(seconds=settings.ENV.lease_seconds)
-        cursor.execute(_TAKE, {"token": token, "lease": lease, "run": run.id, "stage": stage, "limit": limit})
+        cursor.execute(_TAKE, {"token": token, "lease": lease, "run": run.id, "stage": stage, "limit": limit, "depth": depth})
         taken = [row[0] for row in cursor.fetchall()]
-    items = list(RunItem.objects.filter(id__in=taken).select_related(*related).order_by("id"))
+    items = list(RunItem.objects.filter(id__in=taken).select_related(*related).order_by("depth", "id"))
     suspects = [item for item in items if item.attempts > 1 or item.failures]
     if suspects and len(items) > 1:
         give_back([item for item in items if item is not suspects[0]])

@@ -21,7 +21,7 @@ Stage, Verdict = RunItem.Stage, RunItem.Verdict
 
 def work(run: IngestionRun, part: Slice) -> None:
     """List one slice's worth of the source; at the end of the list the run is `listed`."""
-    if not _take_lease(run, part.lease):
+    if not claims.lease_run(run, part.lease):
         return  # another worker lists this run
     plan = plan_for(run)
     lister = Registry("source", settings.SOURCE_LISTERS).load(run.source.kind)
@@ -54,17 +54,6 @@ def work(run: IngestionRun, part: Slice) -> None:
             wakes.wake(run.id, "extract", rows=len(page))
         if row.listed_at:
             return
-
-
-def _take_lease(run: IngestionRun, token: UUID) -> bool:
-    with claims.updating(run) as row:
-        if row.listed_at or (row.lease_until and row.lease_until > timezone.now()):
-            return False
-        row.lease_token = token
-        row.lease_until = timezone.now() + timedelta(seconds=settings.ENV.lease_seconds)
-        row.save(update_fields=["lease_token", "lease_until"])
-        run.crawl_state = row.crawl_state
-    return True
 
 
 def _add_items(run: IngestionRun, page: list[Listed], plan: Plan) -> None:

@@ -102,7 +102,7 @@ def _lock_documents(run: IngestionRun, generations: list[Generation]) -> dict[in
                     "organization_id": run.organization_id,
                     "knowledge_base_id": run.knowledge_base_id,
                     "key": item.key,
-                    "url": item.key,
+                    "url": item.url,
                 },
             )
             found[item.id] = document
@@ -192,7 +192,12 @@ def _values(run: IngestionRun, document: Document, generation: Generation) -> di
     """What the document's row says after this publication."""
     now = timezone.now()
     item, extracted = generation.item, generation.item.extracted
+    served = {"url": item.url, **item.validators} if item.url else {}  # the address that served it, which may change its spelling
     return {
+        "url": document.url,
+        "etag": document.etag,
+        "last_modified": document.last_modified,
+        **served,
         "title": item.title,
         "media_type": extracted.get("media_type") or document.media_type,
         "language": generation.language,

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from uuid import UUID, uuid4
@@ -59,7 +60,7 @@ def work(stage: str, run_id: UUID, token: str) -> None:
     part.beat()
     goes_on = True
     try:
-        goes_on = Registry("stage", settings.STAGES).load(stage)(run, part) is not False
+        goes_on = _worker(stage, run)(run, part) is not False
     except claims.ClaimLost:
         log.info("Run %s no longer holds its source; the slice of %s ends.", run.id, stage)
         return
@@ -75,6 +76,12 @@ def work(stage: str, run_id: UUID, token: str) -> None:
     finally:
         wakes.release(stage, token)
     follow_up(run, idle="" if goes_on else stage)
+
+
+def _worker(stage: str, run: IngestionRun) -> Callable[[IngestionRun, Slice], bool | None]:
+    if stage == "crawl":
+        return Registry("source", settings.CRAWLS).load(run.source.kind)
+    return Registry("stage", settings.STAGES).load(stage)
 
 
 def _stop(run: IngestionRun, part: Slice, error: Exception) -> None:
@@ -98,7 +105,7 @@ def follow_up(run: IngestionRun, shares: dict[str, int] | None = None, *, idle: 
         stage = NEXT[item_stage]
         if stage not in ("crawl", idle):
             wakes.wake(fresh.id, stage, rows=rows, share=(shares or {}).get(stage, 2), interactive=interactive)
-    if fresh.listed_at is None:
+    if fresh.listed_at is None and idle != "crawl":
         wakes.wake(fresh.id, "crawl", interactive=interactive)
-    elif not waiting and not RunItem.objects.filter(run=fresh).exclude(stage=RunItem.Stage.DONE).exists():
+    elif fresh.listed_at and not waiting and not RunItem.objects.filter(run=fresh).exclude(stage=RunItem.Stage.DONE).exists():
         wakes.wake(fresh.id, "finish", interactive=interactive)

@@ -16,9 +16,7 @@ _FAILED = OpenApiResponse(Problem, description="The store or the embedding model
 
 
 class SearchView(APIView):
-    @extend_schema(
-        operation_id="search", tags=["retrieval"], request=schemas.Search, responses={200: schemas.SearchAnswer, 503: _FAILED}
-    )
+    @extend_schema(operation_id="search", tags=["retrieval"], request=schemas.Search, responses={200: schemas.SearchAnswer, 503: _FAILED})
     def post(self, request: Request) -> Response:
         """Find passages. An empty answer is 200 and says its reason."""
         answer = services.search(request.user, parse_body(request, schemas.Search, max_bytes=MAX_BODY))

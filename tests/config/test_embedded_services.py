@@ -196,9 +196,7 @@ def test_settings(server):
 
 def test_passwords_are_wanted(server):
     with pytest.raises(psycopg.OperationalError, match="password"):
-        psycopg.connect(
-        psycopg.connect("postgresql://lectern_app:wrong@" + server.database_url.split("@")[1])
-        )
+        psycopg.connect(psycopg.connect("postgresql://lectern_app:wrong@" + server.database_url.split("@")[1]))
     port = int(server.redis_url.rsplit(":", 1)[1].split("/")[0])
     with contextlib.closing(redis.Redis(port=port)) as client, pytest.raises(redis.AuthenticationError):
         client.ping()

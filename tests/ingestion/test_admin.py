@@ -47,9 +47,7 @@ def url(name: str, *args: object) -> str:
     return reverse(f"admin:{name}", args=args)
 
 
-@pytest.mark.parametrize(
-    "model", ["ingestionrun", "runitem", "embeddedtext", "providercall", "workerheartbeat", "queuebeat", "source"]
-)
+@pytest.mark.parametrize("model", ["ingestionrun", "runitem", "embeddedtext", "providercall", "workerheartbeat", "queuebeat", "source"])
 def test_lists_and_rows_render_for_an_operator(operator, run, model):
     from django.apps import apps
     from django.utils import timezone

@@ -26,7 +26,7 @@ def test_a_message_for_a_run_that_is_gone_or_closed_does_nothing(source):
 
 
 def test_an_unexpected_error_stands_on_the_run(source, settings):
-    settings.STAGES = {**settings.STAGES, "crawl": "nowhere.at_all:work"}
+    settings.CRAWLS = {"upload": "nowhere.at_all:work"}
     run = claim(source)
     with pytest.raises(ImportError), transaction.atomic():
         slices.work("crawl", run.id, f"{run.id}:1")

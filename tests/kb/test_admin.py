@@ -84,7 +84,6 @@ def test_a_private_knowledge_base_is_hidden_from_a_member_without_grant(actor, h
 # --- knowledge bases ----------------------------------------------------------------------------------------------------
 
 
-
 def test_the_value_of_a_key_is_shown_once(operator, organization):
     data = {"organization": organization.pk, "name": "bot", "role": "viewer", "knowledge_base_ids": ""}
     page = operator.post(reverse("admin:kb_apikey_add"), data)

@@ -110,7 +110,7 @@ def test_exclusions_and_phrases_are_compared_with_the_text(actor, library) -> No
     nearest = ask(actor, '"boiler the on"')
     assert len(nearest.hits) == 2
     assert "quoted phrase" in nearest.notes[0]
-    pasted = f'{CAT} {BOILER} {ROOF} ' + " ".join(f"other{n}" for n in range(20)) + ' with one "quoted phrase" on a pump'
+    pasted = f"{CAT} {BOILER} {ROOF} " + " ".join(f"other{n}" for n in range(20)) + ' with one "quoted phrase" on a pump'
     assert len(ask(actor, pasted, mode="keyword").hits) == 2
 
 

@@ -284,9 +284,7 @@ def test_a_signed_in_person_needs_the_token_of_the_form(alice, source_url):
     refused = client.post(f"{source_url}/files", {"files": SimpleUploadedFile("a.md", NOTE)}, format="multipart")
     assert refused.status_code == 403
     client.cookies["csrftoken"] = "a" * 32
-    taken = client.post(
-        f"{source_url}/files", {"files": SimpleUploadedFile("a.md", NOTE)}, format="multipart", HTTP_X_CSRFTOKEN="a" * 32
-    )
+    taken = client.post(f"{source_url}/files", {"files": SimpleUploadedFile("a.md", NOTE)}, format="multipart", HTTP_X_CSRFTOKEN="a" * 32)
     assert taken.status_code == 200
     large = client.generic("POST", f"{source_url}/files", b"x", content_type="multipart/form-data; boundary=x", CONTENT_LENGTH=str(2**26))
     assert large.status_code == 413

@@ -18,9 +18,7 @@ from kb.providers.tokens import PACKAGED_MODEL, packaged_folder
 from tests.kb.providers.agreement import REFERENCE_FILE, REFERENCES, varied_texts
 
 SPEC = ModelSpec("default", "local", PACKAGED_MODEL, 384, 256)
-needs_torch = pytest.mark.skipif(
-    importlib.util.find_spec("sentence_transformers") is None, reason="torch is not installed (make torch)"
-)
+needs_torch = pytest.mark.skipif(importlib.util.find_spec("sentence_transformers") is None, reason="torch is not installed (make torch)")
 
 
 @pytest.fixture(scope="module")

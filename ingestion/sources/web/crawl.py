@@ -1,0 +1,190 @@
+"""The crawl of a web source: one slice of it. Threads ask the site, this thread takes addresses and commits what came.
+
+Level by level: a depth is asked for when every page of the depths above has been read, so that a page has the depth of its shortest
+way and a limit on depth means the same in every run. At any moment at most `WINDOW` addresses are taken and not committed: that is
+what a kill repeats.
+"""
+
+import time
+from collections import Counter, defaultdict
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+from django.conf import settings
+
+from ingestion import claims, pacing, wakes
+from ingestion.crawl.fetch import Fetcher
+from ingestion.crawl.urls import origin
+from ingestion.models import IngestionRun, RunItem
+from ingestion.plan import plan_for
+from ingestion.sources.web import settling
+from ingestion.sources.web.hosts import refusal
+from ingestion.sources.web.preparation import prepare
+from ingestion.sources.web.requests import Asked, Requests, Stopped
+from ingestion.sources.web.site import Site
+from ingestion.stages.items import Outcome, close, give_back, own, take
+from ingestion.stages.slices import Slice
+from kb.models import Document
+
+Stage, StopReason = RunItem.Stage, IngestionRun.StopReason
+CONNECTIONS = 8
+WINDOW = 16
+SLOW = 2.0  # seconds of pauses that may be waited for at a time: a slow site is not asked by eight threads that sleep
+IDLE_SECONDS = 1.0  # waiting for pages to be read, before the worker is given to somebody else
+FAILURES_IN_A_ROW = 20  # a host that fails so often is left alone until the next run
+BACK_OFF_SECONDS = 30.0
+TROUBLE = ("server_error", "unreachable", "rate_limited")
+
+
+def work(run: IngestionRun, part: Slice) -> bool:
+    """Crawl for one slice; False when there is nothing to do until pages are read or a pause is over."""
+    if not claims.lease_run(run, part.lease):
+        return False
+    plan = plan_for(run)
+    site = Site(run, plan=plan, lease=part.lease)
+    fetcher = Fetcher(
+        user_agent=site.agent,
+        timeout_seconds=plan.web.timeout_seconds,
+        allowed=settings.ENV.allowed_private_networks,
+        connections=CONNECTIONS,
+    )
+    try:
+        with ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="crawl") as pool:
+            crawl = Crawl(site, part, Requests(fetcher, delay=site.hosts.delay, at_most=max(5.0, part.until - time.monotonic())), pool)
+            try:
+                goes_on = crawl.work()
+                crawl.give_back()
+                return goes_on
+            finally:
+                crawl.leave()
+    finally:
+        fetcher.close()
+
+
+class Crawl:
+    """What one slice has under way: requests that fly, and addresses whose host's robots.txt is being read."""
+
+    def __init__(self, site: Site, part: Slice, requests: Requests, pool: ThreadPoolExecutor) -> None:
+        self.site, self.part, self.requests, self.pool = site, part, requests, pool
+        self.run = site.run
+        self.flying: dict[Future[Asked], RunItem | str] = {}
+        self.parked: dict[str, list[RunItem]] = defaultdict(list)
+        self.failures: Counter[str] = Counter()
+        self.idle_since: float | None = None
+
+    def work(self) -> bool:
+        if not self.site.state.ready and not prepare(self.site, self.requests, self.part):
+            return True
+        while True:
+            self._collect()
+            self.site.save(every=2.0)
+            self.part.beat()
+            if self.part.is_over:
+                if not self.flying:
+                    return True
+                continue
+            if stopped := self.site.limit():
+                if not self.flying:
+                    self.site.finish(*stopped)
+                    return True
+                continue
+            if not self._fill() and not self.flying:
+                if self._is_at_the_end():
+                    return True
+                if self.idle_since is None:
+                    self.idle_since = time.monotonic()
+                if time.monotonic() - self.idle_since > IDLE_SECONDS:
+                    return False
+                time.sleep(0.05)
+            elif self.flying:
+                self.idle_since = None
+
+    def give_back(self) -> None:
+        """What was taken and not asked for is free again. After an error, whoever called the slice frees what it held."""
+        give_back([item for items in self.parked.values() for item in items])
+
+    def leave(self) -> None:
+        """Whatever happened: nobody waits for a turn any more, and the next slice may come."""
+        self.requests.stop()
+        self.site.leave()
+
+    def _fill(self) -> bool:
+        """Take as many addresses as may fly; False if none can be taken now."""
+        room = self._room() - len(self.flying) - sum(len(items) for items in self.parked.values())
+        depth = self.site.level()
+        if room <= 0 or depth is None:
+            return False
+        room = min(room, self.site.pages_left() - sum(isinstance(what, RunItem) for what in self.flying.values()))
+        items = take(self.run, Stage.FOUND, token=self.part.lease, limit=room, related=(), depth=depth) if room > 0 else []
+        rows = Document.objects.filter(source_id=self.run.source_id, key_hash__in=[bytes(item.key_hash) for item in items])
+        documents = {bytes(document.key_hash): document for document in rows}
+        for item in items:
+            item.document = documents.get(bytes(item.key_hash))
+            item.epoch = item.document.epoch if item.document is not None else 0
+            self._send(item)
+        return bool(items)
+
+    def _room(self) -> int:
+        """Fewer at a time where the host wants long pauses."""
+        delay = self.site.hosts.delay(origin(self.site.web.start_url))
+        return self.site.room(WINDOW if delay < SLOW / WINDOW else max(1, int(SLOW / delay)))
+
+    def _send(self, item: RunItem) -> None:
+        host = origin(item.url)
+        robots = self.site.hosts.get(host)
+        if robots is None:
+            if host not in self.parked:
+                self.flying[self.pool.submit(self.site.hosts.read, host, self.requests)] = host
+            self.parked[host].append(item)
+        elif refused := refusal(robots, item.url):
+            self._close(item, *refused)
+        else:
+            validators = self.site.validators(item)
+            most = self.site.plan.settings.max_bytes_per_page
+            self.flying[self.pool.submit(self.requests.ask_page, item.url, max_bytes=most, **validators)] = item
+
+    def _close(self, item: RunItem, reason: str, text: str) -> None:
+        verdict = RunItem.Verdict.FAILED if reason == "robots_unavailable" else RunItem.Verdict.SKIPPED
+        with claims.writing(self.run, lease=self.site.lease):
+            if own(self.run, [item]):
+                close(item, Outcome(verdict, reason, text))
+
+    def _collect(self) -> None:
+        """Commit every answer that is there; waits a moment for one."""
+        done, _ = wait(self.flying, timeout=0.2, return_when=FIRST_COMPLETED)
+        settled, unasked = [], []
+        for future in done:
+            what = self.flying.pop(future)
+            try:
+                asked = future.result()
+            except Stopped:
+                unasked += self.parked.pop(what) if isinstance(what, str) else [what]
+                continue
+            if isinstance(what, str):
+                self.site.robots_came(what, asked)
+                for item in self.parked.pop(what):
+                    self._send(item)
+            else:
+                settled.append(self.site.understand(what, asked))
+        if unasked:
+            give_back(unasked)
+        if not settled:
+            return
+        self.site.write(settled)
+        wakes.wake(self.run.id, "extract", rows=len(settled))
+        for each in settled:
+            self._note_trouble(each)
+
+    def _note_trouble(self, settled: settling.Settled) -> None:
+        host, reason = origin(settled.asked.url), settled.meaning.reason
+        if reason not in TROUBLE:
+            self.failures[host] = 0
+            return
+        if reason == "rate_limited":
+            answer = settled.asked.answer
+            pacing.push_back(host, min((answer and answer.retry_after) or BACK_OFF_SECONDS, settling.LONGEST_RETRY))
+        self.failures[host] += 1
+        if self.failures[host] == FAILURES_IN_A_ROW:
+            self.site.give_up(host, reason, settled.meaning.text)
+
+    def _is_at_the_end(self) -> bool:
+        return not self.parked and self.site.finish_if_done()

@@ -1,0 +1,64 @@
+"""The robots.txt of the hosts that a run meets: read once a run, kept in rows, so that a resumed crawl obeys the same rules."""
+
+from ingestion import claims
+from ingestion.crawl.robots import Robots, robots_of
+from ingestion.crawl.urls import origin
+from ingestion.models import CrawledHost, IngestionRun
+from ingestion.sources.web.requests import ROBOTS_BYTES, Asked, Requests
+from kb.schemas.web import Web
+
+
+class Hosts:
+    """Answers from memory, then from rows; `None` means that the host's robots.txt has to be read first."""
+
+    def __init__(self, run: IngestionRun, *, web: Web, agent: str) -> None:
+        self._run = run
+        self._agent = agent
+        self._delay = web.request_delay_ms / 1000
+        self._respect = web.respect_robots
+        self._known: dict[str, Robots] = {}
+
+    def get(self, host: str) -> Robots | None:
+        if not self._respect:
+            return Robots("ignored")
+        if host not in self._known and (row := CrawledHost.objects.filter(run=self._run, origin=host[:300]).first()):
+            self._known[host] = Robots(row.outcome, row.robots, self._agent, f"{host}/robots.txt")
+        return self._known.get(host)
+
+    def delay(self, host: str) -> float:
+        """The pause between requests to the host: ours, or a longer one of its robots.txt."""
+        robots = self._known.get(host)
+        return max(self._delay, (robots.crawl_delay or 0.0) if robots else 0.0)
+
+    def read(self, host: str, requests: Requests) -> Asked:
+        """Ask for it; from any thread. Raises `Stopped`."""
+        return requests.ask_file(f"{host}/robots.txt", max_bytes=ROBOTS_BYTES)
+
+    def remember(self, host: str, asked: Asked) -> Robots:
+        """Keep what came of it for the whole run."""
+        answer = asked.answer
+        status = answer.status if answer is not None else None
+        robots = robots_of(status=status, body=answer.body if answer else b"", url=f"{host}/robots.txt", agent=self._agent)
+        with claims.writing(self._run):
+            CrawledHost.objects.get_or_create(
+                run=self._run,
+                origin=host[:300],
+                defaults={
+                    "organization_id": self._run.organization_id,
+                    "outcome": robots.outcome,
+                    "robots": robots.text,
+                    "status": status,
+                    "error": asked.failure.message if asked.failure else "",
+                },
+            )
+        self._known[host] = robots
+        return robots
+
+
+def refusal(robots: Robots, url: str) -> tuple[str, str] | None:
+    """(reason, sentence) if the host's robots.txt keeps us from asking."""
+    if robots.outcome == "unavailable":
+        return "robots_unavailable", f"{origin(url)}/robots.txt cannot be read now, so nothing is asked of this host in this run."
+    if not robots.allows(url):
+        return "robots", f"{origin(url)}/robots.txt disallows it."
+    return None

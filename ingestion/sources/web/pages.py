@@ -1,0 +1,209 @@
+"""What a page becomes once it is read: links for the frontier, and a verdict where it is no document of its own."""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from django.utils import timezone
+
+from ingestion import claims
+from ingestion.crawl.admission import Admission
+from ingestion.crawl.urls import UrlRefused, absolute, identity
+from ingestion.models import IngestionRun, RunItem
+from ingestion.plan import Plan
+from ingestion.reading import Reading
+from ingestion.rows import update_rows
+from ingestion.sources.web import frontier
+from ingestion.sources.web.frontier import Found
+from ingestion.sources.web.site import scope_of
+from ingestion.stages.items import advance, own
+from ingestion.stages.listing import is_current
+from kb.models import Document
+
+Stage, Verdict, Via = RunItem.Stage, RunItem.Verdict, RunItem.Via
+DEFERENCES = 10  # of canonical links that name each other
+RUNS_REMEMBERED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A page that was read: `verdict` is "" if it is to be cut, embedded and published."""
+
+    reading: Reading
+    found: list[Found]
+    verdict: str = ""
+    reason: str = ""
+    text: str = ""
+    response: dict[str, Any] = field(default_factory=dict)
+
+
+_admissions: OrderedDict[UUID, Admission] = OrderedDict()
+
+
+def _admission(run: IngestionRun, plan: Plan) -> Admission:
+    """Kept for the last runs: it remembers what it decided about a site's links."""
+    found = _admissions.pop(run.id, None) or Admission(scope_of(plan.web))
+    _admissions[run.id] = found
+    while len(_admissions) > RUNS_REMEMBERED:
+        _admissions.popitem(last=False)
+    return found
+
+
+def content_hash(title: str, markdown: str) -> bytes:
+    """What a page is compared by: its text as it was read, so that a nonce or a clock in the page's frame is no change."""
+    return hashlib.sha256(f"{title}\n{markdown}".encode()).digest()
+
+
+def judge(run: IngestionRun, reading: Reading, plan: Plan) -> Read:
+    """What is done with a reading. Files that a site links have no page and are documents like uploaded ones."""
+    page, item = reading.page, reading.item
+    if page is None:
+        return Read(reading, [])
+    admission = _admission(run, plan)
+    found = list(_links(item, page, plan, admission))
+    item.content_hash = content_hash(reading.extracted["title"], reading.markdown)
+    if target := _elsewhere(item, page["refresh"], admission):
+        found.append(target)
+        if not reading.markdown:
+            response = {"target": target.key, "permanent": False}
+            return Read(reading, found, Verdict.SKIPPED, "redirected", f"Leads to {target.url}", response)
+    if page["noindex"] and plan.web.respect_robots:
+        return Read(reading, found, Verdict.SKIPPED, "noindex", "The page asks not to be indexed. web.respect_robots takes it in anyway.")
+    if page["needs_javascript"]:
+        text = "The page is made by scripts in a browser; without them it holds no text. Set web.render to auto, or crawl another address."
+        return Read(reading, found, Verdict.FAILED, "needs_javascript", text)
+    if (item.response or {}).get("same_for_all") and item.document_id is not None:
+        text = "The site answers this and every made-up address with the same page, as for maintenance. What it had is kept."
+        return Read(reading, found, Verdict.FAILED, "same_for_all", text)
+    canonical = _canonical(item, page, plan, admission)
+    if canonical is not None and not (item.response or {}).get("deferred"):
+        response = {"target": canonical.key, "permanent": True, "deferred": True}
+        text = f"It names {canonical.url} as the page of this content."
+        return Read(reading, [*found, canonical], Verdict.SKIPPED, "duplicate_of", text, response)
+    if not reading.markdown:
+        return Read(reading, found, Verdict.SKIPPED, "empty", "The page holds no text to search in.")
+    if _is_unchanged(item, run, plan):
+        return Read(reading, found, Verdict.UNCHANGED)
+    return Read(reading, found)
+
+
+def _links(item: RunItem, page: Mapping[str, Any], plan: Plan, admission: Admission) -> list[Found]:
+    """Each link once, with why it is not followed where it is not."""
+    deepest = item.depth >= plan.web.max_depth
+    found = []
+    for url, _text, nofollow in page["links"]:
+        judged = admission.judge(url)
+        reason, text = judged.reason, judged.text
+        if not reason and (nofollow or page["nofollow"]) and plan.web.respect_robots:
+            reason, text = "nofollow", "The link, or its page, asks not to be followed."
+        elif not reason and deepest:
+            reason, text = "too_deep", f"It is more than web.max_depth ({plan.web.max_depth}) links away from the start."
+        found.append(Found(url, judged.key, Via.LINK, item.depth + 1, item.id, reason, text))
+    return found
+
+
+def _elsewhere(item: RunItem, url: str, admission: Admission) -> Found | None:
+    """Where the page sends a browser by itself, if that is another address."""
+    if not url:
+        return None
+    judged = admission.judge(url)
+    if judged.key == item.key:
+        return None
+    return Found(url, judged.key, Via.REDIRECT, item.depth, item.id, judged.reason, judged.text)
+
+
+def _canonical(item: RunItem, page: Mapping[str, Any], plan: Plan, admission: Admission) -> Found | None:
+    """The page that this one names as its content's own, where that may be believed: on the same host, in scope, and not the start page
+    of all pages, which is a common mistake of templates."""
+    url = page["canonical"]
+    if not url:
+        return None
+    judged = admission.judge(url)
+    there, here = urlsplit(judged.key), urlsplit(item.key)
+    if judged.reason or judged.key == item.key or there.netloc != here.netloc:
+        return None
+    try:
+        start = identity(absolute(plan.web.start_url, base=plan.web.start_url))
+    except UrlRefused:
+        start = ""
+    if there.path != here.path and (there.path in ("", "/") or judged.key == start):
+        return None
+    return Found(url, judged.key, Via.CANONICAL, item.depth, item.id)
+
+
+def _is_unchanged(item: RunItem, run: IngestionRun, plan: Plan) -> bool:
+    document = item.document
+    if document is None or document.tombstoned_at or document.content_hash is None:
+        return False
+    return bytes(document.content_hash) == item.content_hash and is_current(document, run, plan)
+
+
+def write(run: IngestionRun, pages: Sequence[Read]) -> None:
+    """Verdicts and links of pages; inside `claims.writing`. Those without a verdict are only looked at for their links."""
+    held = {item.id for item in own(run, [each.reading.item for each in pages])}
+    pages = [each for each in pages if each.reading.item.id in held]
+    if not IngestionRun.objects.filter(id=run.id, listed_at__isnull=False).exists():
+        frontier.add(run, [found for each in pages for found in each.found])
+    closed = [each for each in pages if each.verdict]
+    advance(
+        Stage.DONE,
+        [
+            (
+                each.reading.item,
+                {
+                    "verdict": each.verdict,
+                    "reason": each.reason,
+                    "error": each.text[:2000],
+                    "title": each.reading.extracted["title"][:300],
+                    "document": each.reading.item.document_id,
+                    "response": {**(each.reading.item.response or {}), **each.response},
+                    "passages": None,
+                    "text_hashes": None,
+                },
+            )
+            for each in closed
+        ],
+    )
+    _note_documents(run, closed)
+
+
+def _note_documents(run: IngestionRun, closed: Sequence[Read]) -> None:
+    seen, failed = [], []
+    for each in closed:
+        item = each.reading.item
+        if item.document_id is None:
+            continue
+        if each.verdict == Verdict.UNCHANGED:
+            values = {"missed_runs": 0, "seen_at": timezone.now(), "last_run_id": run.id, "last_error": "", **item.validators}
+            seen.append((item.document_id, values))
+        elif each.verdict == Verdict.FAILED:
+            failed.append((item.document_id, {"last_error": each.text}))
+    for changes in (seen, failed):
+        update_rows(Document, sorted(changes, key=lambda change: change[0]))
+
+
+def reopen_deferred(run: IngestionRun) -> int:
+    """Pages that deferred to one which produced nothing are read again for themselves; how many. Once every item has its verdict."""
+    rows = RunItem.objects.filter(run=run, reason="duplicate_of", blob__isnull=False).values_list("id", "key", "response")
+    deferred = {key: (identifier, response or {}) for identifier, key, response in rows}
+    wanted = set(deferred) | {response.get("target") for _, response in deferred.values()}
+    outcomes = dict(RunItem.objects.filter(run=run, key__in=list(wanted)).values_list("key", "verdict")) if deferred else {}
+    again = []
+    for identifier, response in deferred.values():
+        target = response.get("target")
+        for _ in range(DEFERENCES):
+            if target not in deferred:
+                break
+            target = deferred[target][1].get("target")
+        if outcomes.get(target) not in (Verdict.INGESTED, Verdict.UNCHANGED):
+            again.append(identifier)
+    if again:
+        with claims.writing(run):
+            RunItem.objects.filter(id__in=again, run=run, stage=Stage.DONE).update(
+                stage=Stage.FETCHED, verdict="", reason="", error="", changed_at=timezone.now(), attempts=0
+            )
+    return len(again)

@@ -1,0 +1,235 @@
+"""A web source under one run: its settings, what is known of the site, and how far the crawl is against its limits."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from functools import cached_property
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import F
+from django.utils import timezone
+
+from config.http import user_agent
+from ingestion import claims
+from ingestion.crawl.admission import Admission
+from ingestion.crawl.scope import Scope
+from ingestion.crawl.urls import absolute, identity
+from ingestion.models import IngestionRun, RunItem
+from ingestion.plan import Plan
+from ingestion.sources.web import frontier, settling
+from ingestion.sources.web.frontier import Found
+from ingestion.sources.web.hosts import Hosts
+from ingestion.sources.web.requests import Asked
+from ingestion.sources.web.settling import Probe, Settled
+from ingestion.sources.web.state import SiteState
+from ingestion.stages.listing import is_current
+from kb.schemas.web import Web
+
+MAX_BYTES = 512 * 1024 * 1024
+ATTEMPTS_PER_PAGE = 3
+COUNTED_EVERY = 2.0  # seconds
+HTML = ("text/html", "application/xhtml+xml")
+TOO_MANY = f"More than {frontier.QUEUE_LIMIT:,} addresses wait to be fetched; what came beyond that was left out. Narrow the scope."
+StopReason = IngestionRun.StopReason
+
+
+def scope_of(web: Web) -> Scope:
+    return Scope(
+        start_url=web.start_url,
+        same_site_only=web.same_site_only,
+        include_subdomains=web.include_subdomains,
+        path_prefix=web.path_prefix,
+        exclude_patterns=tuple(web.exclude_patterns),
+        include_patterns=tuple(web.include_patterns),
+    )
+
+
+class Site:
+    """Made for one slice; `state` is kept on the run, everything else in rows."""
+
+    def __init__(self, run: IngestionRun, *, plan: Plan, lease: UUID) -> None:
+        self.run, self.plan, self.lease = run, plan, lease
+        self.web = plan.web
+        self.agent = self.web.user_agent or user_agent()
+        self.admission = Admission(scope_of(self.web))
+        self.hosts = Hosts(run, web=self.web, agent=self.agent)
+        self.state = SiteState(**(run.crawl_state or {}))
+        self.start = absolute(self.web.start_url, base=self.web.start_url)
+        self._saved_at = time.monotonic()
+        self._counted_at = 0.0
+        self._finished = False
+
+    @cached_property
+    def start_key(self) -> str:
+        return identity(self.start)
+
+    # --- limits ---------------------------------------------------------------------------------------------------------
+
+    def totals(self, *, fresh: bool = False) -> frontier.Totals:
+        """As counted at most two seconds ago, with what this slice committed since."""
+        if fresh or time.monotonic() - self._counted_at > COUNTED_EVERY:
+            self._totals = frontier.totals(self.run)
+            self._counted_at = time.monotonic()
+        return self._totals
+
+    def limit(self) -> tuple[str, str, str] | None:
+        """(stop reason, code, sentence) when the crawl has to end before it has seen everything."""
+        totals, pages, minutes = self.totals(), self.web.max_pages, self.plan.settings.time_budget_minutes
+        if self._worked() > minutes * 60:
+            return StopReason.TIME_LIMIT, "time_limit", f"The run used up its {minutes} minutes. Raise settings.time_budget_minutes."
+        if totals.requests >= ATTEMPTS_PER_PAGE * pages:
+            return StopReason.FETCH_LIMIT, "fetch_limit", f"The run made {ATTEMPTS_PER_PAGE} requests for each of web.max_pages. Raise it."
+        if totals.bytes + self.state.bytes >= MAX_BYTES:
+            return StopReason.BYTE_LIMIT, "byte_limit", f"The run read {MAX_BYTES // 2**20} MiB, the most that a run may. Narrow the scope."
+        if self.pages_left() <= 0 and self._is_full():
+            listed = f" The sitemaps list {self.state.sitemap_pages:,}." if self.state.sitemap_pages else ""
+            return (
+                StopReason.PAGE_LIMIT,
+                "page_limit",
+                f"The run has its {pages:,} pages.{listed} Raise web.max_pages or narrow the scope.",
+            )
+        return None
+
+    def _is_full(self) -> bool:
+        """Whether every page that may be had is read, and others wait: what was fetched may still turn out to be no document."""
+        at = frontier.level(self.run)
+        return at.unread is None and at.found is not None and self.pages_left(fresh=True) <= 0
+
+    def pages_left(self, *, fresh: bool = False) -> int:
+        return self.web.max_pages - self.totals(fresh=fresh).pages
+
+    def _worked(self) -> float:
+        return self.run.slices_worked_seconds + time.monotonic() - self._saved_at
+
+    # --- the frontier ---------------------------------------------------------------------------------------------------
+
+    def level(self) -> int | None:
+        """The depth that is asked for now; None while pages above it are not read yet, or nothing waits."""
+        at = frontier.level(self.run)
+        return None if at.found is None or (at.unread is not None and at.unread < at.found) else at.found
+
+    def room(self, most: int) -> int:
+        """How many addresses may be under way at a time. Where made-up addresses get a page, the start page comes first and alone:
+        it tells whether every address gets that page, and whether that is because scripts make the real one."""
+        if not self.state.probe or self.state.start_seen:
+            return most
+        start = RunItem.objects.filter(run=self.run, key=self.start_key).values_list("stage", "reason").first()
+        if start is None or start[0] in (RunItem.Stage.FOUND, RunItem.Stage.FETCHED):
+            return 1 if start is None or start[0] == RunItem.Stage.FOUND else 0
+        self.state.start_seen = True
+        if start[1] == "needs_javascript":
+            self.state.probe, self.state.same_for_all = "", False
+        return most
+
+    def validators(self, item: RunItem) -> dict[str, str]:
+        """Conditional requests only where a 304 hides no links, and where what stands is whole and made under these settings."""
+        document = item.document
+        hides_links = item.depth < self.web.max_depth and (not document or not document.media_type or document.media_type in HTML)
+        if document is None or hides_links or document.tombstoned_at or document.content_hash is None:
+            return {}
+        if not is_current(document, self.run, self.plan):
+            return {}
+        return {"etag": document.etag, "last_modified": document.last_modified}
+
+    def add(self, found: Sequence[Found]) -> None:
+        with claims.writing(self.run, lease=self.lease):
+            frontier.add(self.run, found)
+
+    # --- answers --------------------------------------------------------------------------------------------------------
+
+    def robots_came(self, host: str, asked: Asked) -> None:
+        self.state.count(asked)
+        robots = self.hosts.remember(host, asked)
+        if robots.outcome == "unavailable":
+            why = asked.failure.message if asked.failure else f"The server answers {asked.answer.status}."
+            self.state.warn(f"{host}/robots.txt could not be read, so nothing of this host was asked for. {why}")
+
+    def understand(self, item: RunItem, asked: Asked) -> Settled:
+        probe = Probe(bytes.fromhex(self.state.probe), self.start_key, self.state.same_for_all) if self.state.probe else None
+        settled = settling.understand(item, asked, plan=self.plan, probe=probe)
+        if settled.same_for_all:
+            self.state.same_for_all = True
+            self.save()  # before the first verdict that follows from it
+        return settled
+
+    def write(self, settled: Sequence[Settled]) -> None:
+        settling.write(self.run, settled, plan=self.plan, admission=self.admission, lease=self.lease)
+        for each in settled:
+            self._totals.requests += each.asked.requests
+            self._totals.bytes += len(each.asked.answer.body) if each.asked.answer is not None else 0
+            self._totals.pages += each.meaning.kind in ("page", "file", "unchanged")
+            if each.item.key == self.start_key and each.meaning.kind == "redirect":
+                self._warn_of_redirect(each)
+
+    def _warn_of_redirect(self, settled: Settled) -> None:
+        location = absolute(settled.asked.answer.location, base=settled.asked.url)
+        if refused := self.admission.judge(location).text:
+            self.state.warn(f"The start page leads to {location}, which is not crawled: {refused}")
+
+    def give_up(self, host: str, reason: str, text: str) -> None:
+        """Leave a host that fails again and again alone until the next run."""
+        why = f"{host} failed many times in a row, so the rest was not asked for. {text}"
+        with claims.writing(self.run, lease=self.lease):
+            frontier.close_host(self.run, host, reason=reason, text=why)
+        self.state.warn(why)
+
+    # --- the run's row --------------------------------------------------------------------------------------------------
+
+    def save(self, *, every: float = 0.0) -> None:
+        """Keep the state and the time worked, and renew the lease. Raises `ClaimLost` when somebody else crawls the run."""
+        if self._finished or time.monotonic() - self._saved_at < every:
+            return
+        with claims.updating(self.run) as row:
+            self._update(row, until=timezone.now() + timedelta(seconds=settings.ENV.lease_seconds))
+
+    def leave(self) -> None:
+        """Free the crawl for the next slice, if it is still ours."""
+        if not self._finished:
+            rows = IngestionRun.objects.filter(id=self.run.id, lease_token=self.lease, finished_at=None)
+            rows.update(
+                lease_token=None,
+                lease_until=None,
+                crawl_state=asdict(self.state),
+                slices_worked_seconds=F("slices_worked_seconds") + (time.monotonic() - self._saved_at),
+            )
+
+    def finish_if_done(self) -> bool:
+        """End the crawl when nothing waits and nothing is left to be read; looked at again under the lock that keeps readers out."""
+        at = frontier.level(self.run)
+        if at.found is not None or at.unread is not None:
+            return False
+        return self.finish(StopReason.COMPLETED, "", "")
+
+    def finish(self, stop_reason: str, code: str, text: str) -> bool:
+        """End the crawl; False if pages were found meanwhile and it was to end for lack of them."""
+        with claims.updating(self.run) as row:
+            if code:
+                frontier.close_rest(self.run, reason=code, text=text)
+                self.state.warn(text)
+            elif RunItem.objects.filter(run=self.run, stage__in=(RunItem.Stage.FOUND, RunItem.Stage.FETCHED)).exists():
+                return False
+            elif RunItem.objects.filter(run=self.run, reason="queue_limit").exists():
+                self.state.warn(TOO_MANY)
+                stop_reason = StopReason.FETCH_LIMIT
+            self._update(row, until=None, stop_reason=stop_reason)
+        self._finished = True
+        return True
+
+    def _update(self, row: IngestionRun, *, until: object, stop_reason: str = "") -> None:
+        if row.lease_token != self.lease:
+            raise claims.ClaimLost("Another worker crawls this run.")
+        now = timezone.now()
+        row.status = IngestionRun.Status.RUNNING
+        row.started_at = row.started_at or now
+        row.progressed_at = now
+        row.crawl_state = asdict(self.state)
+        row.slices_worked_seconds += time.monotonic() - self._saved_at
+        row.warnings = [*self.plan.warnings, *self.state.warnings]
+        row.lease_until = until
+        if until is None:
+            row.lease_token, row.listed_at, row.stop_reason = None, now, stop_reason
+        row.save()
+        self.run.slices_worked_seconds = row.slices_worked_seconds
+        self._saved_at = time.monotonic()
