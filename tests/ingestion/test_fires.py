@@ -110,7 +110,7 @@ def test_a_disabled_source_is_skipped(due):
 
 
 def test_a_source_that_cannot_be_run_is_a_failure_with_its_sentence(due, settings):
-    settings.SOURCE_LISTERS = {}
+    settings.CRAWLS = {}
     fires.fire_due()
     assert log_of(due) == [(Outcome.FAILED, None)]
     assert "nothing that lists" in ScheduleFire.objects.get().error
