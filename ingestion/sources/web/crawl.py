@@ -11,7 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from django.conf import settings
 
-from ingestion import claims, pacing, wakes
+from ingestion import claims, wakes
 from ingestion.crawl.fetch import Fetcher
 from ingestion.crawl.urls import origin
 from ingestion.models import IngestionRun, RunItem
@@ -31,7 +31,6 @@ WINDOW = 16
 SLOW = 2.0  # seconds of pauses that may be waited for at a time: a slow site is not asked by eight threads that sleep
 IDLE_SECONDS = 1.0  # waiting for pages to be read, before the worker is given to somebody else
 FAILURES_IN_A_ROW = 20  # a host that fails so often is left alone until the next run
-BACK_OFF_SECONDS = 30.0
 TROUBLE = ("server_error", "unreachable", "rate_limited")
 
 
@@ -179,9 +178,7 @@ class Crawl:
         if reason not in TROUBLE:
             self.failures[host] = 0
             return
-        if reason == "rate_limited":
-            answer = settled.asked.answer
-            pacing.push_back(host, min((answer and answer.retry_after) or BACK_OFF_SECONDS, settling.LONGEST_RETRY))
+        settling.slow_down(settled)
         self.failures[host] += 1
         if self.failures[host] == FAILURES_IN_A_ROW:
             self.site.give_up(host, reason, settled.meaning.text)

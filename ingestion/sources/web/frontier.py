@@ -75,16 +75,17 @@ def add(run: IngestionRun, found: Iterable[Found]) -> None:
         return
     rows = RunItem.objects.filter(run=run, key_hash__in=list(fresh)).values_list("key_hash", "id", "reason", "stage")
     known = {bytes(digest): (identifier, reason, stage) for digest, identifier, reason, stage in rows}
-    _reopen(run, {known[digest][0]: each for digest, each in fresh.items() if digest in known and _may_reopen(each, known[digest])})
+    _reopen(run, {known[digest][0]: each for digest, each in fresh.items() if digest in known and may_reopen(each, *known[digest][1:])})
     new = sorted((digest, each) for digest, each in fresh.items() if digest not in known)  # in one order, against deadlocks
     kept = _within_bounds(run, memory, new)
-    RunItem.objects.bulk_create([_row(run, digest, each) for digest, each in kept], ignore_conflicts=True)
+    RunItem.objects.bulk_create([row_of(run, digest, each) for digest, each in kept], ignore_conflicts=True)
     left_out = {digest for digest, _ in new} - {digest for digest, _ in kept}
     transaction.on_commit(lambda: _remember(memory, fresh, left_out))
 
 
-def _may_reopen(found: Found, row: tuple[int, str, str]) -> bool:
-    return not found.reason and row[2] == Stage.DONE and row[1] in REOPENED
+def may_reopen(found: Found, reason: str, stage: str) -> bool:
+    """Whether this way admits an address that was refused on another one."""
+    return not found.reason and stage == Stage.DONE and reason in REOPENED
 
 
 def _reopen(run: IngestionRun, found: dict[int, Found]) -> None:
@@ -129,7 +130,8 @@ def _remember(memory: _Memory, fresh: dict[bytes, Found], left_out: set[bytes]) 
             (memory.refused if each.reason else memory.admitted).add(digest)
 
 
-def _row(run: IngestionRun, digest: bytes, found: Found) -> RunItem:
+def row_of(run: IngestionRun, digest: bytes, found: Found) -> RunItem:
+    """The item (not saved) of an address."""
     refused = bool(found.reason)
     return RunItem(
         organization_id=run.organization_id,

@@ -1,4 +1,4 @@
-"""The robots.txt of the hosts that a run meets: read once a run, kept in rows, so that a resumed crawl obeys the same rules."""
+"""The robots.txt of the hosts that are met: read once a visit, and by a run kept in rows, so that a resumed crawl obeys the same rules."""
 
 from ingestion import claims
 from ingestion.crawl.robots import Robots, robots_of
@@ -9,21 +9,16 @@ from kb.schemas.web import Web
 
 
 class Hosts:
-    """Answers from memory, then from rows; `None` means that the host's robots.txt has to be read first."""
+    """In memory. `get` answers `None` where the host's robots.txt has to be read first."""
 
-    def __init__(self, run: IngestionRun, *, web: Web, agent: str) -> None:
-        self._run = run
+    def __init__(self, *, web: Web, agent: str) -> None:
         self._agent = agent
         self._delay = web.request_delay_ms / 1000
         self._respect = web.respect_robots
         self._known: dict[str, Robots] = {}
 
     def get(self, host: str) -> Robots | None:
-        if not self._respect:
-            return Robots("ignored")
-        if host not in self._known and (row := CrawledHost.objects.filter(run=self._run, origin=host[:300]).first()):
-            self._known[host] = Robots(row.outcome, row.robots, self._agent, f"{host}/robots.txt")
-        return self._known.get(host)
+        return self._known.get(host) if self._respect else Robots("ignored")
 
     def delay(self, host: str) -> float:
         """The pause between requests to the host: ours, or a longer one of its robots.txt."""
@@ -35,10 +30,28 @@ class Hosts:
         return requests.ask_file(f"{host}/robots.txt", max_bytes=ROBOTS_BYTES)
 
     def remember(self, host: str, asked: Asked) -> Robots:
-        """Keep what came of it for the whole run."""
+        """Keep what came of it for the whole visit."""
         answer = asked.answer
-        status = answer.status if answer is not None else None
-        robots = robots_of(status=status, body=answer.body if answer else b"", url=f"{host}/robots.txt", agent=self._agent)
+        status, body = (answer.status, answer.body) if answer is not None else (None, b"")
+        robots = robots_of(status=status, body=body, url=f"{host}/robots.txt", agent=self._agent)
+        self._known[host] = robots
+        return robots
+
+
+class RunHosts(Hosts):
+    """Answers from memory, then from the rows of a run."""
+
+    def __init__(self, run: IngestionRun, *, web: Web, agent: str) -> None:
+        super().__init__(web=web, agent=agent)
+        self._run = run
+
+    def get(self, host: str) -> Robots | None:
+        if self._respect and host not in self._known and (row := CrawledHost.objects.filter(run=self._run, origin=host[:300]).first()):
+            self._known[host] = robots_of_row(row, agent=self._agent)
+        return super().get(host)
+
+    def remember(self, host: str, asked: Asked) -> Robots:
+        robots = super().remember(host, asked)
         with claims.writing(self._run):
             CrawledHost.objects.get_or_create(
                 run=self._run,
@@ -47,12 +60,16 @@ class Hosts:
                     "organization_id": self._run.organization_id,
                     "outcome": robots.outcome,
                     "robots": robots.text,
-                    "status": status,
+                    "status": asked.answer.status if asked.answer is not None else None,
                     "error": asked.failure.message if asked.failure else "",
                 },
             )
-        self._known[host] = robots
         return robots
+
+
+def robots_of_row(row: CrawledHost, *, agent: str) -> Robots:
+    """The rules that a run read."""
+    return Robots(row.outcome, row.robots, agent, f"{row.origin}/robots.txt")
 
 
 def refusal(robots: Robots, url: str) -> tuple[str, str] | None:

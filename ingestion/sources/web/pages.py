@@ -19,7 +19,7 @@ from ingestion.reading import Reading
 from ingestion.rows import update_rows
 from ingestion.sources.web import frontier
 from ingestion.sources.web.frontier import Found
-from ingestion.sources.web.site import scope_of
+from ingestion.sources.web.visit import scope_of
 from ingestion.stages.items import advance, own
 from ingestion.stages.listing import is_current
 from kb.models import Document

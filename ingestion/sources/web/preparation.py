@@ -1,6 +1,6 @@
 """Before the first page of a crawl: what robots.txt allows, which pages the sitemaps list, and how the site answers for what it has not.
 
-Each step is kept in the run's `crawl_state`, so that a crawl that was killed goes on where it was.
+A crawl keeps each step in its run's `crawl_state`, so that one which was killed goes on where it was.
 """
 
 from collections.abc import Iterable
@@ -16,9 +16,8 @@ from ingestion.models import RunItem
 from ingestion.sources.web.frontier import Found
 from ingestion.sources.web.hosts import refusal
 from ingestion.sources.web.requests import SITEMAP_BYTES, Asked, Requests, Stopped
-from ingestion.sources.web.site import Site
 from ingestion.sources.web.state import SiteState
-from ingestion.stages.slices import Slice
+from ingestion.sources.web.visit import Part, Visit
 from kb.schemas.web import Web
 
 MAX_SITEMAPS = 20
@@ -26,7 +25,7 @@ MAX_SITEMAP_PAGES = 5_000
 PROBE_BYTES = 256 * 1024
 
 
-def prepare(site: Site, requests: Requests, part: Slice) -> bool:
+def prepare(site: Visit, requests: Requests, part: Part) -> bool:
     """Do what is left to do before pages are asked for; False if the slice ended before that."""
     state, host = site.state, origin(site.start)
     try:

@@ -9,12 +9,12 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from ingestion import claims
+from ingestion import claims, pacing
 from ingestion.crawl.admission import Admission
 from ingestion.crawl.answers import PERMANENT_REDIRECTS, Kind, Meaning, meaning_of
 from ingestion.crawl.fetch import Answer
 from ingestion.crawl.soft404 import page_fingerprint
-from ingestion.crawl.urls import UrlRefused, absolute
+from ingestion.crawl.urls import UrlRefused, absolute, origin
 from ingestion.models import IngestionRun, RunItem
 from ingestion.plan import Plan
 from ingestion.rows import update_rows
@@ -28,6 +28,7 @@ from kb.models import Document
 
 Stage, Verdict = RunItem.Stage, RunItem.Verdict
 RETRY_SECONDS = 5.0
+BACK_OFF_SECONDS = 30.0
 LONGEST_RETRY = 600.0  # a server that wants to be left alone for longer is asked again in the next run
 VERDICTS = {Kind.UNCHANGED: Verdict.UNCHANGED, Kind.REDIRECT: Verdict.SKIPPED, Kind.SKIPPED: Verdict.SKIPPED, Kind.FAILED: Verdict.FAILED}
 
@@ -83,6 +84,13 @@ def understand(item: RunItem, asked: Asked, *, plan: Plan, probe: Probe | None) 
     return Settled(item, asked, meaning)
 
 
+def slow_down(settled: Settled) -> None:
+    """Leave a host alone for as long as it says, or a while, when it was asked too often."""
+    if settled.meaning.reason == "rate_limited":
+        answer = settled.asked.answer
+        pacing.push_back(origin(settled.asked.url), min((answer and answer.retry_after) or BACK_OFF_SECONDS, LONGEST_RETRY))
+
+
 def tries_again(settled: Settled) -> float | None:
     """Seconds until it is asked again, None if what came is the verdict."""
     made = settled.item.requests + settled.asked.requests
@@ -110,17 +118,17 @@ def write(run: IngestionRun, settled: Sequence[Settled], *, plan: Plan, admissio
             if again is not None:
                 postponed.append((each.item, {**values, "error": each.meaning.text, "not_before": now + timedelta(seconds=again)}))
                 continue
-            values |= {"url": each.asked.url, "response": _response(each), "size": _size(each.asked.answer)}
+            values |= {"url": each.asked.url, "response": response_of(each), "size": _size(each.asked.answer)}
             if each.item.id in stored:
                 digest = hashlib.sha256(each.asked.answer.body).digest()
-                same = each.meaning.kind == Kind.FILE and _is_same_file(each.item, digest, run, plan)
+                same = each.meaning.kind == Kind.FILE and is_same_file(each.item, digest, run, plan)
                 if not same:
                     fetched.append((each.item, {**values, "blob": stored[each.item.id], "content_hash": digest}))
                     continue
                 each = replace(each, meaning=Meaning(Kind.UNCHANGED))
             if each.meaning.kind == Kind.UNCHANGED:
                 unchanged.append(each)
-            target, more = _target(each, admission)
+            target, more = target_of(each, admission)
             found += more
             values["response"] = {**(values["response"] or {}), **target}
             outcome = {"verdict": VERDICTS[each.meaning.kind], "reason": each.meaning.reason, "error": each.meaning.text[:2000]}
@@ -133,14 +141,16 @@ def write(run: IngestionRun, settled: Sequence[Settled], *, plan: Plan, admissio
         _note_failures(closed)
 
 
-def _is_same_file(item: RunItem, digest: bytes, run: IngestionRun, plan: Plan) -> bool:
+def is_same_file(item: RunItem, digest: bytes, run: IngestionRun, plan: Plan) -> bool:
+    """Whether the bytes of a linked file are those that stand, under these settings."""
     document = item.document
     if document is None or document.tombstoned_at or document.content_hash is None:
         return False
     return bytes(document.content_hash) == digest and is_current(document, run, plan)
 
 
-def _response(settled: Settled) -> dict[str, Any] | None:
+def response_of(settled: Settled) -> dict[str, Any] | None:
+    """What is kept of an answer beside its body."""
     answer = settled.asked.answer
     if answer is None:
         return None
@@ -159,7 +169,7 @@ def _size(answer: Answer | None) -> int:
     return len(answer.body) if answer is not None else 0
 
 
-def _target(settled: Settled, admission: Admission) -> tuple[dict[str, Any], list[Found]]:
+def target_of(settled: Settled, admission: Admission) -> tuple[dict[str, Any], list[Found]]:
     """Where a redirect leads, and the address that it adds to the frontier."""
     if settled.meaning.kind != Kind.REDIRECT:
         return {}, []

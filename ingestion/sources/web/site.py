@@ -4,66 +4,38 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import timedelta
-from functools import cached_property
 from uuid import UUID
 
 from django.conf import settings
 from django.db.models import F
 from django.utils import timezone
 
-from config.http import user_agent
 from ingestion import claims
-from ingestion.crawl.admission import Admission
-from ingestion.crawl.scope import Scope
-from ingestion.crawl.urls import absolute, identity
 from ingestion.models import IngestionRun, RunItem
 from ingestion.plan import Plan
 from ingestion.sources.web import frontier, settling
 from ingestion.sources.web.frontier import Found
-from ingestion.sources.web.hosts import Hosts
-from ingestion.sources.web.requests import Asked
-from ingestion.sources.web.settling import Probe, Settled
+from ingestion.sources.web.hosts import RunHosts
+from ingestion.sources.web.settling import Settled
 from ingestion.sources.web.state import SiteState
-from ingestion.stages.listing import is_current
-from kb.schemas.web import Web
+from ingestion.sources.web.visit import ATTEMPTS_PER_PAGE, Visit, agent_of
 
 MAX_BYTES = 512 * 1024 * 1024
-ATTEMPTS_PER_PAGE = 3
 COUNTED_EVERY = 2.0  # seconds
-HTML = ("text/html", "application/xhtml+xml")
 TOO_MANY = f"More than {frontier.QUEUE_LIMIT:,} addresses wait to be fetched; what came beyond that was left out. Narrow the scope."
 StopReason = IngestionRun.StopReason
 
 
-def scope_of(web: Web) -> Scope:
-    return Scope(
-        start_url=web.start_url,
-        same_site_only=web.same_site_only,
-        include_subdomains=web.include_subdomains,
-        path_prefix=web.path_prefix,
-        exclude_patterns=tuple(web.exclude_patterns),
-        include_patterns=tuple(web.include_patterns),
-    )
-
-
-class Site:
+class Site(Visit):
     """Made for one slice; `state` is kept on the run, everything else in rows."""
 
     def __init__(self, run: IngestionRun, *, plan: Plan, lease: UUID) -> None:
-        self.run, self.plan, self.lease = run, plan, lease
-        self.web = plan.web
-        self.agent = self.web.user_agent or user_agent()
-        self.admission = Admission(scope_of(self.web))
-        self.hosts = Hosts(run, web=self.web, agent=self.agent)
-        self.state = SiteState(**(run.crawl_state or {}))
-        self.start = absolute(self.web.start_url, base=self.web.start_url)
+        self.agent, self.lease = agent_of(plan.web), lease
+        hosts = RunHosts(run, web=plan.web, agent=self.agent)
+        super().__init__(run, plan=plan, hosts=hosts, state=SiteState(**(run.crawl_state or {})))
         self._saved_at = time.monotonic()
         self._counted_at = 0.0
         self._finished = False
-
-    @cached_property
-    def start_key(self) -> str:
-        return identity(self.start)
 
     # --- limits ---------------------------------------------------------------------------------------------------------
 
@@ -118,41 +90,14 @@ class Site:
         start = RunItem.objects.filter(run=self.run, key=self.start_key).values_list("stage", "reason").first()
         if start is None or start[0] in (RunItem.Stage.FOUND, RunItem.Stage.FETCHED):
             return 1 if start is None or start[0] == RunItem.Stage.FOUND else 0
-        self.state.start_seen = True
-        if start[1] == "needs_javascript":
-            self.state.probe, self.state.same_for_all = "", False
+        self.start_is_read(is_shell=start[1] == "needs_javascript")
         return most
-
-    def validators(self, item: RunItem) -> dict[str, str]:
-        """Conditional requests only where a 304 hides no links, and where what stands is whole and made under these settings."""
-        document = item.document
-        hides_links = item.depth < self.web.max_depth and (not document or not document.media_type or document.media_type in HTML)
-        if document is None or hides_links or document.tombstoned_at or document.content_hash is None:
-            return {}
-        if not is_current(document, self.run, self.plan):
-            return {}
-        return {"etag": document.etag, "last_modified": document.last_modified}
 
     def add(self, found: Sequence[Found]) -> None:
         with claims.writing(self.run, lease=self.lease):
             frontier.add(self.run, found)
 
     # --- answers --------------------------------------------------------------------------------------------------------
-
-    def robots_came(self, host: str, asked: Asked) -> None:
-        self.state.count(asked)
-        robots = self.hosts.remember(host, asked)
-        if robots.outcome == "unavailable":
-            why = asked.failure.message if asked.failure else f"The server answers {asked.answer.status}."
-            self.state.warn(f"{host}/robots.txt could not be read, so nothing of this host was asked for. {why}")
-
-    def understand(self, item: RunItem, asked: Asked) -> Settled:
-        probe = Probe(bytes.fromhex(self.state.probe), self.start_key, self.state.same_for_all) if self.state.probe else None
-        settled = settling.understand(item, asked, plan=self.plan, probe=probe)
-        if settled.same_for_all:
-            self.state.same_for_all = True
-            self.save()  # before the first verdict that follows from it
-        return settled
 
     def write(self, settled: Sequence[Settled]) -> None:
         settling.write(self.run, settled, plan=self.plan, admission=self.admission, lease=self.lease)
@@ -161,12 +106,7 @@ class Site:
             self._totals.bytes += len(each.asked.answer.body) if each.asked.answer is not None else 0
             self._totals.pages += each.meaning.kind in ("page", "file", "unchanged")
             if each.item.key == self.start_key and each.meaning.kind == "redirect":
-                self._warn_of_redirect(each)
-
-    def _warn_of_redirect(self, settled: Settled) -> None:
-        location = absolute(settled.asked.answer.location, base=settled.asked.url)
-        if refused := self.admission.judge(location).text:
-            self.state.warn(f"The start page leads to {location}, which is not crawled: {refused}")
+                self.warn_of_redirect(each)
 
     def give_up(self, host: str, reason: str, text: str) -> None:
         """Leave a host that fails again and again alone until the next run."""
