@@ -6,6 +6,7 @@ depth changed; during it pages or the whole site fail, the sitemap is cut, a lim
 
 import contextlib
 import random
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -121,7 +122,7 @@ class SiteHistory:
 
     def run(self, kind: str = "", *, ends: str = "", crash: Sequence[str] = ()) -> None:
         """`ends`: "limit" or "cancel", before everything was seen; `crash`: members of the fleet that are killed in the middle."""
-        known = len(self.figures.told)
+        known, started = len(self.figures.told), time.monotonic()
         kind = kind or self.chance.choices(list(KINDS), list(KINDS.values()))[0]
         said, weather = spoil(self.site, self.chance, kind)
         if ends == "limit":
@@ -139,6 +140,7 @@ class SiteHistory:
             self._conclude(state, weather, ends=ends, calm=kind == "clear" and not (ends or crash))
         if ends == "limit":
             self.set_web(max_pages=200)
+        say(f"  {self.trail[-1]} in {time.monotonic() - started:.0f} s")
         if len(self.figures.told) > known:
             say(f"  history of {self.answers.knowledge_base}: {' > '.join(self.trail[-14:])}")
 
