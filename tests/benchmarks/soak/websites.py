@@ -81,7 +81,7 @@ FAILURES: dict[str, Answer] = {
     "408": refusal(408),
     "dropped": Answer(drop=True),
     "cut": Answer(body="<html><body><p>Half of a page. " * 90, cut_at=1500),
-    "timeout": Answer(delay=3),
+    "timeout": Answer(delay=15),
 }
 
 
