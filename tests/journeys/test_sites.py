@@ -6,8 +6,9 @@ import pytest
 
 from tests.benchmarks.soak import site_histories
 from tests.benchmarks.soak.ground import Figures, Ground
-from tests.benchmarks.soak.site_histories import SiteHistory
-from tests.benchmarks.soak.site_life import Life
+from tests.benchmarks.soak.site_hands import FleetHands, configuration
+from tests.benchmarks.soak.site_histories import TIMEOUT_SECONDS, SiteHistory
+from tests.benchmarks.soak.site_life import START, Life
 from tests.benchmarks.soak.site_truth import Kind
 from tests.benchmarks.soak.texts import Author
 from tests.benchmarks.soak.websites import Website
@@ -25,7 +26,8 @@ def test_a_deleted_page_goes_after_two_runs_that_saw_the_site_and_nothing_else_g
         life.begin(9)
         site = Website(server, life, chance)
         site.serve()
-        history = SiteHistory.begin(ground, figures, chance, site, model=ground.register_model(), tombstone_after_missed_runs=2)
+        document = configuration(server.url(START), timeout=TIMEOUT_SECONDS) | {"embedding_model": ground.register_model()}
+        history = SiteHistory(figures, chance, site, FleetHands.make(ground, figures, document))
         history.run("clear")
         life.delete()
         (deleted,) = life.of(Kind.GONE)

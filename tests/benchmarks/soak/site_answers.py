@@ -1,13 +1,12 @@
 """What answers of a crawled site, beside what is believed of it; each look narrows the belief."""
 
-import random
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import urlsplit
 
-from tests.benchmarks.soak.ground import Figures, Ground
-from tests.benchmarks.soak.reading import check_gone, check_search, check_tables, chunks_of
+from tests.benchmarks.soak.ground import Figures
+from tests.benchmarks.soak.site_hands import Standing
 from tests.benchmarks.soak.site_truth import NOTHING, Belief
 from tests.benchmarks.soak.texts import Text, marks
 
@@ -21,10 +20,8 @@ def path_of(url: str) -> str:
 class Answers:
     """`beliefs` by path; `answering` is what the last look found. `free` paths may answer or not: pages that are none of the site's own."""
 
-    ground: Ground
     figures: Figures
-    knowledge_base: str
-    source: str
+    where: str
     free: frozenset[str] = frozenset()
     beliefs: dict[str, Belief] = field(default_factory=dict)
     answering: dict[str, Text] = field(default_factory=dict)
@@ -33,20 +30,17 @@ class Answers:
     def of(self, path: str) -> Belief:
         return self.beliefs.get(path, NOTHING)
 
-    def observe(self) -> None:
-        """Look at every document; count what may not be."""
-        found: dict[str, list[dict[str, Any]]] = {}
-        for document in self.ground.pages(f"/knowledge-bases/{self.knowledge_base}/sources/{self.source}/documents"):
-            if document["chunks"]:
-                found.setdefault(path_of(document["url"] or document["name"]), []).append(document)
+    def observe(self, standing: Iterable[Standing]) -> None:
+        """Look at every document that answers; count what may not be."""
+        found: dict[str, list[Standing]] = {}
+        for document in standing:
+            found.setdefault(path_of(document.url), []).append(document)
         for path in sorted(set(found) - set(self.beliefs) - self.free):
-            self.figures.count("undead", f"{path} of {self.knowledge_base} answers and is no page")
+            self.figures.count("undead", f"{path} of {self.where} answers and is no page")
         now: dict[str, Text] = {}
         for path in self.beliefs:
             documents = found.get(path, [])
-            self.figures.count(
-                "doubled", f"{len(documents)} documents of {path} answer in {self.knowledge_base}", max(0, len(documents) - 1)
-            )
+            self.figures.count("doubled", f"{len(documents)} documents of {path} answer in {self.where}", max(0, len(documents) - 1))
             text = self._observe(path, documents[0]) if documents else self._observe_nothing(path)
             if text:
                 now[path] = text
@@ -59,22 +53,20 @@ class Answers:
         belief = self.of(path)
         if all(state.text for state in belief):
             key = "wrongly_deleted" if path in self.answering else "lost"
-            self.figures.count(key, f"{path} of {self.knowledge_base} does not answer, and must: {_shown(belief)}")
+            self.figures.count(key, f"{path} of {self.where} does not answer, and must: {_shown(belief)}")
         self.beliefs[path] = frozenset(state for state in belief if state.text is None) or NOTHING
 
-    def _observe(self, path: str, document: dict[str, Any]) -> Text | None:
-        belief = self.of(path)
-        said = Counter(mark for chunk in chunks_of(self.ground, document["id"]) for mark in marks(chunk["text"]))
+    def _observe(self, path: str, document: Standing) -> Text | None:
+        belief, said = self.of(path), document.marks
         texts = {state.text for state in belief if state.text}
         text = next((text for text in texts if Counter(marks(text.markdown)) == said), None)
         if text is None:
-            self._tell_difference(path, said, texts, document)
+            self._tell_difference(f"{path} of {self.where} ({document.about})", said, texts)
             return None
         self.beliefs[path] = frozenset(state for state in belief if state.text == text)
         return text
 
-    def _tell_difference(self, path: str, said: Counter[str], texts: set[Text], document: dict[str, Any]) -> None:
-        where = f"{path} of {self.knowledge_base} ({document['state']}, missed {document['missed_runs']}, error {document['error']!r})"
+    def _tell_difference(self, where: str, said: Counter[str], texts: set[Text]) -> None:
         if not texts:
             self.figures.count("undead", f"{where} answers and should be gone")
             return
@@ -85,14 +77,6 @@ class Answers:
         self.figures.count("lost", f"{where} lacks {sorted(wanted - said)[:5]}", bool(wanted - said))
         self.figures.count("undead", f"{where} says {sorted(set(surplus) - set(wanted))[:5]}", bool(set(surplus) - set(wanted)))
         self.figures.count("doubled", f"{where} says {sorted(set(surplus) & set(wanted))[:5]} twice", bool(set(surplus) & set(wanted)))
-
-    def check(self, chance: random.Random) -> None:
-        """Rows and searches agree with the documents that answer."""
-        check_tables(self.ground, self.figures, self.knowledge_base)
-        expected = {("", path): text for path, text in self.answering.items()}
-        if len(set(expected.values())) == len(expected):  # while a page that moved answers at both addresses, its words are found twice
-            check_search(self.ground, self.figures, self.knowledge_base, expected, chance=chance, looks=3)
-        check_gone(self.ground, self.figures, self.knowledge_base, self.gone, chance=chance, looks=2)
 
 
 def _shown(belief: Belief) -> str:

@@ -4,17 +4,17 @@ A round is one site and one knowledge base over twelve runs. Before a run the si
 depth changed; during it pages or the whole site fail, the sitemap is cut, a limit ends it, somebody cancels it, or its workers die.
 """
 
-import contextlib
 import random
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from tests.benchmarks.soak.ground import Bounds, Figures, Ground, say
 from tests.benchmarks.soak.site_answers import Answers, path_of
+from tests.benchmarks.soak.site_hands import FleetHands, Hands, configuration
 from tests.benchmarks.soak.site_life import START, Life
 from tests.benchmarks.soak.site_truth import (
     NOTHING,
@@ -32,7 +32,6 @@ from tests.benchmarks.soak.site_truth import (
 )
 from tests.benchmarks.soak.texts import Author
 from tests.benchmarks.soak.websites import LOGIN, Website, spoil
-from tests.fleet import wait_for
 from tests.servers.site import Site
 
 KEYS = ("lost", "doubled", "stuck", "wrongly_deleted", "undead", "errors")
@@ -54,36 +53,27 @@ KINDS = {
     "no sitemap": 2,
 }
 VICTIMS = ("main", "main", "main", "extract", "embed", "beat")
-CHUNKING = {"target_tokens": 64, "overlap": 0, "min_chars": 20}
 
 
 @dataclass
 class SiteHistory:
     """One site, one knowledge base, and what happened to them."""
 
-    ground: Ground
     figures: Figures
     chance: random.Random
     site: Website
-    answers: Answers
-    version: int = 0
-    document: dict[str, Any] = field(default_factory=dict)
+    hands: Hands
+    answers: Answers = field(init=False)
     trail: list[str] = field(default_factory=list)
     kinds: Counter[str] = field(default_factory=Counter)
     asked_again: int = 0  # in runs without faults
 
-    @classmethod
-    def begin(cls, ground: Ground, figures: Figures, chance: random.Random, site: Website, *, model: str, **settings: Any) -> "SiteHistory":
-        web = {"start_url": site.server.url(START), "request_delay_ms": 0, "timeout_seconds": TIMEOUT_SECONDS, "max_depth": 3}
-        source = {"name": "site", "type": "web", "web": web, "settings": settings}
-        body = {"name": f"site {uuid4().hex[:10]}", "embedding_model": model, "chunking": CHUNKING, "sources": [source]}
-        made = ground.client.call("POST", "/knowledge-bases", json=body)
-        answers = Answers(ground, figures, made["id"], str(UUID(made["document"]["sources"][0]["id"])), free=frozenset({LOGIN}))
-        return cls(ground, figures, chance, site, answers, made["version"], made["document"])
+    def __post_init__(self) -> None:
+        self.answers = Answers(self.figures, self.hands.document["name"], free=frozenset({LOGIN}))
 
     @property
     def entry(self) -> dict[str, Any]:
-        return self.document["sources"][0]
+        return self.hands.document["sources"][0]
 
     # --- between runs ----------------------------------------------------------------------------------------------------
 
@@ -96,15 +86,13 @@ class SiteHistory:
             self.trail.append(self.purge() if turn < 0.1 else self.rename() if turn < 0.2 else self.deepen())
 
     def purge(self) -> str:
-        reembed = self.chance.random() < 0.3
-        path = f"/knowledge-bases/{self.answers.knowledge_base}/sources/{self.answers.source}/documents"
-        self.ground.client.call("DELETE", path, params={"reembed": str(reembed).lower()})
+        self.hands.purge(reembed=self.chance.random() < 0.3)
         self.answers.beliefs = {path: after_purge(belief) for path, belief in self.answers.beliefs.items()}
         return "purge"
 
     def rename(self) -> str:
         entry = self.entry | {"name": f"site {uuid4().hex[:6]}"}
-        self._publish(self.document | {"name": f"renamed {uuid4().hex[:8]}", "sources": [entry]})
+        self.hands.publish(self.hands.document | {"name": f"renamed {uuid4().hex[:8]}", "sources": [entry]})
         return "rename"
 
     def deepen(self) -> str:
@@ -114,12 +102,7 @@ class SiteHistory:
 
     def set_web(self, **web: Any) -> None:
         """Another version, with these fields of the source's web block."""
-        self._publish(self.document | {"sources": [self.entry | {"web": self.entry["web"] | web}]})
-
-    def _publish(self, document: dict[str, Any]) -> None:
-        path = f"/knowledge-bases/{self.answers.knowledge_base}"
-        made = self.ground.client.call("PUT", path, json=document, headers={"If-Match": f'"{self.version}"'})
-        self.version, self.document = made["version"], made["document"]
+        self.hands.publish(self.hands.document | {"sources": [self.entry | {"web": self.entry["web"] | web}]})
 
     # --- a run -----------------------------------------------------------------------------------------------------------
 
@@ -131,13 +114,14 @@ class SiteHistory:
         if ends == "limit":
             self.set_web(max_pages=LIMIT)
         self.site.server.forget()
-        state = self._run_to_end(cancel=ends == "cancel", crash=crash)
+        asked = self.chance.randint(1, max(2, len(self.site.life.nodes)))
+        state = self.hands.run(begun=lambda: len(self.site.server.log) >= asked, cancel=ends == "cancel", crash=crash)
         self.site.server.clear_faults()
         self.site.server.start()
         self.kinds.update([kind, *([ends] if ends else []), *(["crash"] if crash else [])])
         self.trail.append(f"RUN {', '.join(filter(None, (said, ends, *(f'kill {name}' for name in crash))))}")
         if state is None:
-            self.figures.count("stuck", f"a run of {self.answers.source} does not end")
+            self.figures.count("stuck", f"a run of {self.answers.where} does not end")
         else:
             self.trail[-1] += f" -> {state['status']} {state['stop_reason'] or ''}"
             self._conclude(state, weather, ends=ends, calm=kind == "clear" and not (ends or crash))
@@ -145,31 +129,11 @@ class SiteHistory:
             self.set_web(max_pages=200)
         say(f"  {self.trail[-1]} in {time.monotonic() - started:.0f} s")
         if len(self.figures.told) > known:
-            say(f"  history of {self.answers.knowledge_base}: {' > '.join(self.trail[-14:])}")
-
-    def _run_to_end(self, *, cancel: bool, crash: Sequence[str]) -> dict[str, Any] | None:
-        run = self.ground.client.start(self.answers.knowledge_base, self.answers.source)
-        if cancel or crash:
-            asked = self.chance.randint(1, max(2, len(self.site.life.nodes)))
-            with contextlib.suppress(AssertionError):  # a site that is away is asked for nothing
-                wait_for(lambda: len(self.site.server.log) >= asked, seconds=3, what="requests", every=0.01)
-        if cancel:
-            self.ground.client.http.post(f"/runs/{run}/cancel")
-        for name in crash:
-            self.ground.fleet.kill(name)
-        if crash:
-            self.ground.fleet.start(*crash)
-        try:
-            state = self.ground.client.finish(run, seconds=180)
-        except AssertionError:
-            return None
-        still = self.ground.settle(self.answers.knowledge_base)
-        self.figures.count("stuck", f"{still} of {self.answers.knowledge_base}", len(still))
-        return state
+            say(f"  history of {self.answers.where}: {' > '.join(self.trail[-14:])}")
 
     # --- what it means ---------------------------------------------------------------------------------------------------
 
-    def _conclude(self, state: dict[str, Any], weather: Weather, *, ends: str, calm: bool) -> None:
+    def _conclude(self, state: Mapping[str, Any], weather: Weather, *, ends: str, calm: bool) -> None:
         nodes, settings = self.site.life.nodes, self.entry["settings"]
         stopped = state["stop_reason"] != "completed"
         look = look_at(nodes, replace(weather, stopped=stopped), start=START, max_depth=self.entry["web"]["max_depth"])
@@ -185,12 +149,12 @@ class SiteHistory:
         self.answers.beliefs = {path: if_braked(before[path], after[path]) if braked else after[path] for path in nodes}
         if calm:
             self._check_requests()
-        self.answers.observe()
+        self.answers.observe(self.hands.look())
         if braked:
             self._answer_brake(state, going)
-        self.answers.check(self.chance)
+        self.hands.check(self.answers.answering, self.answers.gone, self.chance)
 
-    def _check_state(self, state: dict[str, Any], weather: Weather, *, ends: str, pages: int) -> None:
+    def _check_state(self, state: Mapping[str, Any], weather: Weather, *, ends: str, pages: int) -> None:
         """Statuses and stop reasons that fit what was done."""
         good = {"succeeded", "partial", "needs_confirmation"} | (
             {"failed"} if weather.deaf or START in {*weather.troubled, *weather.absent} else set()
@@ -204,7 +168,7 @@ class SiteHistory:
         what = f"the run {state['id']} ended {state['status']} {state['stop_reason']}: {state['error']}"
         self.figures.count("errors", what, not fits or "abandoned" in (state["error"] or ""))
 
-    def _check_brake(self, state: dict[str, Any], going: dict[str, bool], after: dict[str, Any], share: float) -> bool:
+    def _check_brake(self, state: Mapping[str, Any], going: dict[str, bool], after: dict[str, Any], share: float) -> bool:
         least, most = sum(going.values()), len(going)
         answering = len(self.answers.answering)
         new = sum(any(state.text for state in after[path]) for path in after if path not in self.answers.answering)
@@ -215,17 +179,16 @@ class SiteHistory:
         self.figures.count("undead", what, may == {False} and braked)
         return braked
 
-    def _answer_brake(self, state: dict[str, Any], going: dict[str, bool]) -> None:
+    def _answer_brake(self, state: Mapping[str, Any], going: dict[str, bool]) -> None:
         """An editor confirms or rejects what the run planned to remove."""
         confirmed = self.chance.random() < 0.5
-        self.ground.client.call("POST", f"/runs/{state['id']}/{'confirm' if confirmed else 'reject'}")
-        self.ground.settle(self.answers.knowledge_base)
+        self.hands.answer_brake(state["id"], confirm=confirmed)
         self.trail.append("confirm" if confirmed else "reject")
         for path, surely in going.items():
             belief = self.answers.of(path)
             answered = NOTHING if confirmed else if_rejected(belief)
             self.answers.beliefs[path] = answered if surely else belief | answered
-        self.answers.observe()
+        self.answers.observe(self.hands.look())
 
     def _check_requests(self) -> None:
         """Nothing is asked for again in a run, whatever names the site gives it."""
@@ -247,7 +210,8 @@ def soak(ground: Ground, figures: Figures, bounds: Bounds, chance: random.Random
             site.life.begin(pages)
             site.serve()
             needed = chance.choice((1, 2, 2, 3))
-            history = SiteHistory.begin(ground, figures, chance, site, model=model, tombstone_after_missed_runs=needed)
+            document = configuration(server.url(START), timeout=TIMEOUT_SECONDS, tombstone_after_missed_runs=needed)
+            history = SiteHistory(figures, chance, site, FleetHands.make(ground, figures, document | {"embedding_model": model}))
             history.run("clear")
             for _ in range(runs - 1):
                 if not bounds.allow(figures.rounds):

@@ -21,6 +21,7 @@ class Website:
     server: Site
     life: Life
     chance: random.Random
+    patient: bool = True  # pages may be so slow that the crawl gives them up
 
     def serve(self) -> None:
         for path, node in self.life.nodes.items():
@@ -99,7 +100,7 @@ def _pages(site: Website, chance: random.Random) -> tuple[str, Weather]:
     names = [name for name in FAILURES if name != "timeout"]
     paths = sorted(path for path, node in site.life.nodes.items() if node.kind == Kind.PAGE)
     chosen = chance.sample(paths, min(len(paths), chance.choice((1, 1, 2, 4))))
-    slow = chance.random() < 0.25
+    slow = site.patient and chance.random() < 0.25
     told, troubled = [], {}
     for path in chosen:
         name = "timeout" if slow and path == chosen[0] else chance.choice(names)
