@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ingestion.reconcile import Action, Coverage, Decision, Known, Reconciliation, Seen, Settings, reconcile
 
-SEEN = (Seen.PRESENT, Seen.GONE, Seen.UNKNOWN, Seen.ABSENT)
+SEEN = tuple(Seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +20,18 @@ class Run:
     seen: tuple[Seen, ...]
     completed: bool
     sitemaps_whole: bool
+    answers_everything: bool
 
     @property
     def coverage(self) -> Coverage:
-        return Coverage(self.completed, self.sitemaps_whole, usable=self.seen.count(Seen.PRESENT), definitive=self.seen.count(Seen.GONE))
+        present, gone = self.seen.count(Seen.PRESENT), self.seen.count(Seen.GONE)
+        return Coverage(self.completed, self.sitemaps_whole, self.answers_everything, usable=present, definitive=gone)
 
     @property
     def may_conclude(self) -> bool:
-        """By the words of the rules: it completed, read every sitemap whole and learned something definite."""
-        return self.completed and self.sitemaps_whole and any(seen in (Seen.PRESENT, Seen.GONE) for seen in self.seen)
+        """By the words of the rules: it completed, read every sitemap whole and learned something definite of a site that means it."""
+        whole = self.completed and self.sitemaps_whole and not self.answers_everything
+        return whole and any(seen in (Seen.PRESENT, Seen.GONE) for seen in self.seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +61,9 @@ def histories(draw: st.DrawFn, *, most: int = 30) -> tuple[Settings, list[Run]]:
     # Most documents of a real source share a fate: one mood of the site, and a few that differ.
     mood = st.sampled_from([*SEEN, Seen.PRESENT, Seen.PRESENT, Seen.ABSENT])
     others = st.lists(st.tuples(st.integers(0, number - 1), st.sampled_from(SEEN)), max_size=5)
-    how = st.sampled_from([(True, True)] * 4 + [(False, True), (True, False)])
+    how = st.sampled_from([(True, True, False)] * 5 + [(False, True, False), (True, False, False), (True, True, True)])
     runs = draw(st.lists(st.tuples(mood, others, how), min_size=1, max_size=8))
-    return settings, [
-        Run(tuple(dict(others).get(index, mood) for index in range(number)), completed=completed, sitemaps_whole=whole)
-        for mood, others, (completed, whole) in runs
-    ]
+    return settings, [Run(tuple(dict(others).get(index, mood) for index in range(number)), *how) for mood, others, how in runs]
 
 
 def apply(known: list[Known], decisions: Iterable[Decision]) -> list[Known]:
@@ -96,7 +96,10 @@ def live(settings: Settings, runs: list[Run]) -> Iterable[Moment]:
 
 
 def nothing_goes_without_enough_runs_that_may_count_it_missing(now: Moment) -> None:
-    assert all(misses >= now.settings.tombstone_after_missed_runs for _, action, misses in now.actions if action == Action.REMOVE)
+    """Only what moved for good needs none: what took its place answers."""
+    needed = now.settings.tombstone_after_missed_runs
+    removed = [(document, misses) for document, action, misses in now.actions if action == Action.REMOVE]
+    assert all(misses >= needed or document.seen == Seen.MOVED for document, misses in removed)
 
 
 def what_was_missed_often_enough_goes_in_that_very_run_unless_the_brake_holds(now: Moment) -> None:
@@ -105,8 +108,10 @@ def what_was_missed_often_enough_goes_in_that_very_run_unless_the_brake_holds(no
         for document, _, misses in now.actions
         if now.run.may_conclude
         and not document.removed
-        and document.seen in (Seen.GONE, Seen.ABSENT)
-        and misses >= now.settings.tombstone_after_missed_runs
+        and (
+            document.seen == Seen.MOVED
+            or (document.seen in (Seen.GONE, Seen.ABSENT) and misses >= now.settings.tombstone_after_missed_runs)
+        )
     }
     assert set(now.decided.removals) == due
     assert now.removed == (set() if now.decided.braked else due)

@@ -68,7 +68,7 @@ def crawl(nodes: dict[str, Node], weather: Weather, chance: random.Random) -> di
     listed = [path for path, node in nodes.items() if node.listed]
     if weather.listing != Listing.ALL:
         listed = [path for path in listed if weather.listing == Listing.PERHAPS and chance.random() < 0.5]
-    level, known, seen = list(dict.fromkeys([START, *listed])), {START, *listed}, {}
+    level, known, seen, moved = list(dict.fromkeys([START, *listed])), {START, *listed}, {}, {}
     for _ in range(DEPTH + 1):
         following = []
         for path in level:
@@ -80,6 +80,7 @@ def crawl(nodes: dict[str, Node], weather: Weather, chance: random.Random) -> di
             elif node.kind == Kind.GONE or path in weather.absent:
                 seen[path] = (Seen.GONE, None)
             elif node.kind == Kind.MOVED:
+                moved[path] = node.target
                 if node.target not in known:
                     known.add(node.target)
                     level.append(node.target)
@@ -89,6 +90,11 @@ def crawl(nodes: dict[str, Node], weather: Weather, chance: random.Random) -> di
                 known.update(fresh)
                 following += fresh
         level = following
+    for path, target in moved.items():
+        while target in moved:
+            target = moved[target]
+        arrived = seen.get(target, (Seen.ABSENT, None))[0]
+        seen[path] = ({Seen.PRESENT: Seen.MOVED, Seen.UNKNOWN: Seen.UNKNOWN}.get(arrived, Seen.ABSENT), None)
     return seen
 
 

@@ -27,7 +27,7 @@ class Sight(StrEnum):
     READ = "read"
     UNKNOWN = "unknown"  # looked at, nothing learned
     MISSING = "missing"  # a definite no, or it never came up
-    MOVED = "moved"  # redirects for good to a page that was read
+    MOVED = "moved"  # redirects for good to a page that was read: what took its place answers, and both would answer twice
 
 
 class Kind(StrEnum):
@@ -154,15 +154,7 @@ def _concludes(weather: Weather, surely: list[frozenset[Sight]], perhaps: list[f
 
 def after_run(belief: Belief, sights: Iterable[Sight], concludes: Iterable[bool], *, text: Text | None, needed: int) -> Belief:
     """The states in which a run leaves a document; `needed` concluding runs without it remove it."""
-    return frozenset(
-        _step(state, sight, conclusion, text, needed) for state in belief for sight in sights for conclusion in concludes
-    ) | frozenset(
-        # A page that moved for good may go at once, what took its place answers; or after as many runs as any other.
-        _step(state, Sight.MISSING, conclusion, text, needed)
-        for state in belief
-        for conclusion in concludes
-        if Sight.MOVED in sights
-    )
+    return frozenset(_step(state, sight, conclusion, text, needed) for state in belief for sight in sights for conclusion in concludes)
 
 
 def _step(state: State, sight: Sight, concludes: bool, text: Text | None, needed: int) -> State:

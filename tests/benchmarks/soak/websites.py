@@ -79,7 +79,7 @@ FAILURES: dict[str, Answer] = {
     "429": refusal(429, retry_after=1),
     "401": refusal(401),
     "403": refusal(403),
-    "408": refusal(408),
+    "408": refusal(408, retry_after=1),
     "dropped": Answer(drop=True),
     "cut": Answer(body="<html><body><p>Half of a page. " * 90, cut_at=1500),
     "timeout": Answer(delay=15),
