@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.benchmarks.soak import files, fuzz, histories, kills, races, size, tenants
+from tests.benchmarks.soak import files, fuzz, histories, kills, races, site_histories, size, tenants
 
 pytestmark = pytest.mark.journey
 
@@ -15,6 +15,10 @@ def test_a_round_of_kills(run_slice):
 
 def test_a_short_history(run_slice):
     assert run_slice(histories, rounds=1, steps=14).notes["steps"] >= 5
+
+
+def test_a_site_for_a_few_runs(run_slice):
+    assert run_slice(site_histories, rounds=1, seconds=60, runs=2, pages=6).notes["runs"] == 2
 
 
 def test_a_short_race(run_slice):
