@@ -1,4 +1,4 @@
-"""The extraction children of this process: made when first needed, one pool for all its threads."""
+"""The extraction children of this process: made when first needed, shared by all its threads."""
 
 import atexit
 from threading import Lock
@@ -8,13 +8,13 @@ from django.conf import settings
 from ingestion.extract.sandbox import Sandbox
 
 _lock = Lock()
-_pool: list[Sandbox] = []
+_pools: dict[bool, Sandbox] = {}
 
 
-def sandbox() -> Sandbox:
-    """The pool; children are kept warm between files and end with the process."""
+def sandbox(*, languages: bool = True) -> Sandbox:
+    """The pool; children are kept warm between files and end with the process. A look at an upload needs none that know languages."""
     with _lock:
-        if not _pool:
-            _pool.append(Sandbox(size=settings.ENV.extract_children))
-            atexit.register(_pool[0].close)
-        return _pool[0]
+        if languages not in _pools:
+            _pools[languages] = Sandbox(size=settings.ENV.extract_children, languages=languages)
+            atexit.register(_pools[languages].close)
+        return _pools[languages]

@@ -1,9 +1,13 @@
 """What a child process makes of an item: Markdown, passages, and the exact texts that are embedded."""
 
 import hashlib
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from config.errors import LecternError
 from config.http import user_agent
 from ingestion.children import sandbox
 from ingestion.models import RunItem
@@ -27,23 +31,56 @@ class Reading:
         return [with_context(p["context"], self.markdown[p["start"] : p["end"]]) for p in self.passages]
 
 
+def read_items(items: Sequence[RunItem], plan: Plan, *, seconds: float | None = None) -> list[Reading | LecternError]:
+    """What became of each item: read and cut, or only cut where its Markdown is known already. Those that could not be begun within
+    `seconds`, if given, are missing at the end; the first is always there."""
+    with ExitStack() as paths:
+        lent: list[Path | LecternError] = []
+        for item in items:
+            try:
+                lent.append(paths.enter_context(blobs.local_path(item.markdown or item.blob)))
+            except LecternError as error:
+                lent.append(error)
+        requests = [_request(item, path, plan) for item, path in zip(items, lent, strict=True) if isinstance(path, Path)]
+        results = iter(sandbox().run_many(requests, seconds=seconds))
+        found: list[Reading | LecternError] = []
+        for item, path in zip(items, lent, strict=True):
+            result = next(results, None) if isinstance(path, Path) else path
+            if result is None:
+                break
+            try:
+                found.append(result if isinstance(result, LecternError) else _reading(item, result))
+            except LecternError as error:
+                found.append(error)
+        return found
+
+
 def read_item(item: RunItem, plan: Plan) -> Reading:
-    """Extract and cut the item's bytes, or only cut its Markdown where that is known already. Raises `ExtractionError`."""
+    """The same of one item. Raises `ExtractionError`, or `Unavailable` where its bytes cannot be read now."""
+    (result,) = read_items([item], plan)
+    if isinstance(result, LecternError):
+        raise result
+    return result
+
+
+def _request(item: RunItem, path: Path, plan: Plan) -> dict[str, Any]:
+    common = {"path": str(path), "limits": plan.extract, "chunk": plan.chunk}
+    if item.markdown is not None:
+        return {"op": "chunk", "title": item.title, **common}
+    request = {"op": "extract", "name": item.key, "declared_type": (item.document.media_type if item.document else "") or None, **common}
+    if not item.url:
+        return request
+    served = item.response or {}
+    agent = (plan.web and plan.web.user_agent) or user_agent()
+    page = {"url": item.url, "charset": served.get("charset", ""), "robots_header": served.get("robots", ""), "agent": agent}
+    return request | {"declared_type": served.get("media_type") or None, "page": page}
+
+
+def _reading(item: RunItem, result: dict[str, Any]) -> Reading:
     if item.markdown is None:
-        with blobs.local_path(item.blob) as path:
-            declared = item.document.media_type if item.document else None
-            request = {"op": "extract", "path": str(path), "name": item.key, "declared_type": declared or None}
-            if item.url:
-                served = item.response or {}
-                agent = (plan.web and plan.web.user_agent) or user_agent()
-                page = {"url": item.url, "charset": served.get("charset", ""), "robots_header": served.get("robots", ""), "agent": agent}
-                request |= {"declared_type": served.get("media_type") or None, "page": page}
-            result = sandbox().run({**request, "limits": plan.extract, "chunk": plan.chunk})
         extracted = dict(result["extracted"])
         page = extracted.pop("page")
         return Reading(item, extracted.pop("markdown"), extracted, result["passages"], page)
-    with blobs.local_path(item.markdown) as path:
-        result = sandbox().run({"op": "chunk", "path": str(path), "limits": plan.extract, "chunk": plan.chunk, "title": item.title})
     document = item.document
     extracted = {
         "title": document.title,

@@ -8,7 +8,7 @@ after the row is gone.
 import hashlib
 import logging
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
@@ -69,32 +69,61 @@ def store_contents(organization_id: UUID, contents: Sequence[bytes]) -> list[Blo
         return []
     digests = [hashlib.sha256(content).digest() for content in contents]
     with transaction.atomic():
-        rows = Blob.objects.select_for_update(no_key=True).filter(organization_id=organization_id, sha256__in=digests).order_by("id")
-        known = {bytes(blob.sha256): blob for blob in rows}
-        Blob.objects.filter(id__in=[blob.id for blob in known.values()]).update(touched_at=timezone.now())
-    for digest, content in zip(digests, contents, strict=True):
-        if digest not in known:
-            known[digest] = _store(organization_id, digest, len(content), ContentFile(content))
+        known = _reuse(organization_id, digests)
+    new = {digest: content for digest, content in zip(digests, contents, strict=True) if digest not in known}
+    if new:
+        known |= _store_new(organization_id, new)
     return [known[digest] for digest in digests]
+
+
+def _store_new(organization_id: UUID, contents: Mapping[bytes, bytes]) -> dict[bytes, Blob]:
+    """Files first, then their rows in one statement, in the order of hashes: two that store the same wait for each other, never both."""
+    rows: list[Blob] = []
+    try:
+        for digest, content in sorted(contents.items()):
+            key = _write(organization_id, digest, ContentFile(content))
+            rows.append(Blob(organization_id=organization_id, sha256=digest, size=len(content), storage_key=key))
+    except Unavailable:
+        _delete_files(row.storage_key for row in rows)
+        raise
+    with transaction.atomic():
+        Blob.objects.bulk_create(rows, ignore_conflicts=True)
+        found = _reuse(organization_id, contents)
+    # Somebody stored the same content meanwhile, or even collected it again.
+    _delete_files(row.storage_key for row in rows if (other := found.get(bytes(row.sha256))) is None or other.id != row.id)
+    for digest in contents.keys() - found.keys():
+        found[digest] = store_bytes(organization_id, contents[digest])
+    return found
+
+
+def _reuse(organization_id: UUID, digests: Iterable[bytes]) -> dict[bytes, Blob]:
+    """The blobs that are there, kept from the collector; inside a transaction."""
+    rows = Blob.objects.select_for_update(no_key=True).filter(organization_id=organization_id, sha256__in=list(digests)).order_by("id")
+    found = {bytes(blob.sha256): blob for blob in rows}
+    Blob.objects.filter(id__in=[blob.id for blob in found.values()]).update(touched_at=timezone.now())
+    return found
 
 
 def _store(organization_id: UUID, sha256: bytes, size: int, content: File) -> Blob:
     with transaction.atomic():
-        known = Blob.objects.select_for_update(no_key=True).filter(organization_id=organization_id, sha256=sha256).first()
-        if known is not None:
-            Blob.objects.filter(id=known.id).update(touched_at=timezone.now())
-            return known
-    wanted = f"{organization_id}/{sha256.hex()}/{uuid4().hex}"
-    try:
-        key = default_storage.save(wanted, content)
-    except _FAULTS as error:
-        with suppress(*_FAULTS):  # on a full disk the part that was written is in the way of the next try
-            default_storage.delete(wanted)
-        raise Unavailable(f"The file could not be stored ({_words(error)}). Nothing was kept; try again.") from error
+        if known := _reuse(organization_id, [sha256]):
+            return known[sha256]
+    key = _write(organization_id, sha256, content)
     blob, made = Blob.objects.get_or_create(organization_id=organization_id, sha256=sha256, defaults={"size": size, "storage_key": key})
     if not made:  # somebody stored the same content meanwhile
         default_storage.delete(key)
     return blob
+
+
+def _write(organization_id: UUID, sha256: bytes, content: File) -> str:
+    """Store the content under a key of its own; returns the key."""
+    wanted = f"{organization_id}/{sha256.hex()}/{uuid4().hex}"
+    try:
+        return default_storage.save(wanted, content)
+    except _FAULTS as error:
+        with suppress(*_FAULTS):  # on a full disk the part that was written is in the way of the next try
+            default_storage.delete(wanted)
+        raise Unavailable(f"The file could not be stored ({_words(error)}). Nothing was kept; try again.") from error
 
 
 def read_bytes(blob: Blob) -> bytes:

@@ -96,13 +96,15 @@ class Fleet:
     def note_memory(self) -> None:
         """Remember each process's largest memory, children included, in MB."""
         for name, process in self.processes.items():
-            with contextlib.suppress(psutil.Error):
-                top = psutil.Process(process.pid)
-                total = 0
-                for member in (top, *top.children(recursive=True)):
-                    with contextlib.suppress(psutil.Error):
-                        total += member.memory_info().rss
-                self.peak_mb[name] = max(self.peak_mb.get(name, 0.0), total / 1e6)
+            total = 0
+            for member in _tree(process.pid):
+                with contextlib.suppress(psutil.Error):
+                    total += member.memory_info().rss
+            self.peak_mb[name] = max(self.peak_mb.get(name, 0.0), total / 1e6)
+
+    def cpu_seconds(self) -> dict[str, float]:
+        """What each process has cost so far, children included."""
+        return {name: cpu_seconds(process.pid) for name, process in self.processes.items()}
 
     def wait_ready(self, seconds: float = 90) -> None:
         def ready() -> bool:
@@ -126,6 +128,23 @@ def wait_for(look: Callable[[], T], *, seconds: float, what: str, every: float =
             return found
         time.sleep(every)
     raise AssertionError(f"Waited {seconds:.0f} s in vain for {what}.")
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process and of all below it, those that have ended included."""
+    total = 0.0
+    for member in _tree(pid):
+        with contextlib.suppress(psutil.Error):
+            total += sum(member.cpu_times()[:4])
+    return total
+
+
+def _tree(pid: int) -> list[psutil.Process]:
+    try:
+        top = psutil.Process(pid)
+        return [top, *top.children(recursive=True)]
+    except psutil.Error:
+        return []
 
 
 def free_port() -> int:

@@ -6,7 +6,7 @@ from importlib import import_module
 
 from ingestion.chunk.base import ChunkSettings, Counter, Passage
 from ingestion.chunk.passages import strip_span
-from ingestion.chunk.ruler import CHARS_PER_TOKEN, counting
+from ingestion.chunk.ruler import Ruler
 from ingestion.chunk.sections import HeadingPaths
 
 __all__ = ["CHUNK_STRATEGIES", "ChunkSettings", "Counter", "Passage", "chunk"]
@@ -28,9 +28,8 @@ def chunk(markdown: str, *, settings: ChunkSettings, count: Counter) -> list[Pas
     start, end = strip_span(markdown, 0, len(markdown))
     if start == end:
         return []
-    if end - start <= settings.target_tokens * CHARS_PER_TOKEN:
-        tokens = counting(count)(markdown[start:end])
-        if tokens <= settings.target_tokens:
-            return [Passage(start, end, HeadingPaths(markdown).at(start), tokens)]
+    ruler = Ruler(markdown, count)
+    if (tokens := ruler.whole(start, end, settings.target_tokens)) is not None:
+        return [Passage(start, end, HeadingPaths(markdown).at(start), tokens)]
     module, _, name = CHUNK_STRATEGIES[settings.strategy].partition(":")
-    return getattr(import_module(module), name)(markdown, settings=settings, count=count)
+    return getattr(import_module(module), name)(ruler, settings)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import semchunk
 
 from ingestion.chunk import blocks as md
-from ingestion.chunk.base import ChunkSettings, Counter, Passage
+from ingestion.chunk.base import ChunkSettings, Passage
 from ingestion.chunk.packing import Groups, fold
 from ingestion.chunk.passages import make_passages
 from ingestion.chunk.prose import window_end
@@ -18,11 +18,10 @@ from ingestion.chunk.units import ITEM, Units
 _WINDOW = 64_000
 
 
-def chunk(markdown: str, *, settings: ChunkSettings, count: Counter) -> list[Passage]:
+def chunk(ruler: Ruler, settings: ChunkSettings) -> list[Passage]:
     """Cut by semchunk alone: the longest white space first, then punctuation, words, characters. Structure is not looked at."""
-    ruler = Ruler(markdown, count)
     limit = max(1, settings.target_tokens - settings.overlap_tokens)
-    units = Units(len(markdown), paths=[()])
+    units = Units(len(ruler.text), paths=[()])
     for start in _cuts(ruler, limit):
         units.add(start, ITEM, 0, md.PARAGRAPH, 0)
     number = len(units.starts)
@@ -30,7 +29,7 @@ def chunk(markdown: str, *, settings: ChunkSettings, count: Counter) -> list[Pas
     groups = Groups(list(range(number)), list(range(number)), sizes)
     if settings.min_chars:
         fold(ruler, units, groups, target=settings.target_tokens, min_chars=settings.min_chars)
-    paths = HeadingPaths(markdown)
+    paths = HeadingPaths(ruler.text)
     return [replace(passage, heading_path=paths.at(passage.start)) for passage in make_passages(ruler, units, groups, settings)]
 
 

@@ -9,6 +9,9 @@ from ingestion.chunk.base import Counter
 # A tokenizer may call a word of a megabyte one unknown token. No passage holds more characters than this for each token of its budget.
 CHARS_PER_TOKEN = 24
 _WINDOW = 100_000
+# Characters of a token in most texts at most, and by how much `tokens` of a span may differ from its own count.
+_USUAL_CHARS = 5
+_TOLERANCE = 8
 
 
 def counting(count: Counter) -> Callable[[str], int]:
@@ -25,14 +28,27 @@ class Ruler:
     def __init__(self, text: str, count: Counter) -> None:
         self.text = text
         self.count = counting(count)
-        self._starts = _token_starts(text, count.offsets) if hasattr(count, "offsets") else None
+        self._offsets = getattr(count, "offsets", None)
+        self._starts: array | None = None  # of all tokens, once they are needed
 
     def exact(self, start: int, end: int) -> int:
         return self.count(self.text[start:end])
 
+    def whole(self, start: int, end: int, limit: int) -> int | None:
+        """`exact(start, end)` if that is within the limit. A text that looks longer is measured first, as cutting it needs that anyway."""
+        length = end - start
+        if length > limit * CHARS_PER_TOKEN:
+            return None
+        if self._offsets and length > limit * _USUAL_CHARS and self.tokens(start, end) > limit + _TOLERANCE:
+            return None
+        tokens = self.exact(start, end)
+        return tokens if tokens <= limit else None
+
     def tokens(self, start: int, end: int) -> int:
-        if self._starts is None:
+        if self._offsets is None:
             return self.count(self.text[start:end])
+        if self._starts is None:
+            self._starts = _token_starts(self.text, self._offsets)
         return bisect_left(self._starts, end) - bisect_left(self._starts, start)
 
     def size(self, start: int, end: int) -> int:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from ingestion.chunk import blocks as md
-from ingestion.chunk.base import ChunkSettings, Counter, Passage
+from ingestion.chunk.base import ChunkSettings, Passage
 from ingestion.chunk.packing import fold, pack
 from ingestion.chunk.passages import make_passages
 from ingestion.chunk.prose import line_starts
@@ -19,9 +19,8 @@ _TURN = re.compile(
 )
 
 
-def chunk(markdown: str, *, settings: ChunkSettings, count: Counter) -> list[Passage]:
+def chunk(ruler: Ruler, settings: ChunkSettings) -> list[Passage]:
     """Cut by speaker turns, then lines, then sentences; a turn is kept together where it fits."""
-    ruler = Ruler(markdown, count)
     limit = max(1, settings.target_tokens - settings.overlap_tokens)
     units = _split_turns(ruler, limit)
     groups = pack(ruler, units, limit=limit)

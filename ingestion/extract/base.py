@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 MEBIBYTE = 1024 * 1024
+# What a child is started with that shall not load the language model.
+WITHOUT_LANGUAGES = "--without-languages"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
-"""The process that reads strangers' files: `python -m ingestion.extract.child INBOX [FOLDER…]`, frames on stdin and stdout.
+"""The process that reads strangers' files: `python -m ingestion.extract.child [--without-languages] INBOX [FOLDER…]`, frames on stdin and
+stdout.
 
-No Django, no credentials, no way out (landlock.py). It serves one request at a time and dies with its parent."""
+No Django, no credentials, no way out (landlock.py). It serves requests one after the other and dies with its parent."""
 
 import ctypes
 import os
@@ -8,16 +9,17 @@ import resource
 import signal
 import sys
 import sysconfig
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from config.errors import ExtractionError, LecternError
-from ingestion.extract.base import MEBIBYTE, Limits, Served
+from ingestion.extract.base import MEBIBYTE, WITHOUT_LANGUAGES, Limits, Served
 from ingestion.extract.extraction import extract
 from ingestion.extract.frames import pack_frame, read_frame
 from ingestion.extract.landlock import restrict
-from ingestion.extract.language import load_model
+from ingestion.extract.language import forgo_model, load_model
 
 PR_SET_PDEATHSIG = 1
 PROJECT = Path(__file__).resolve().parents[2]
@@ -35,13 +37,27 @@ DATA_FACTOR = 2
 def main(arguments: list[str]) -> None:
     requests, replies = _take_pipes()
     _die_with_parent()
-    load_model()
+    if arguments[0] == WITHOUT_LANGUAGES:
+        arguments = arguments[1:]
+        forgo_model()
+    else:
+        load_model()
     _set_fixed_limits()
     packages = [Path(sysconfig.get_path(key)) for key in ("stdlib", "platstdlib", "purelib", "platlib")]
     prefixes = [Path(sys.prefix), Path(sys.base_prefix)] if sys.base_prefix != "/usr" else [Path(sys.prefix)]
     readable = [*packages, *prefixes, *map(Path, SYSTEM_FILES), *(PROJECT / name for name in PACKAGES), *map(Path, arguments)]
     _send(replies, {"ready": True, "state": restrict(readable=readable, listable=[PROJECT])})
-    while (request := read_frame(requests)) is not None:
+    while (batch := read_frame(requests)) is not None:
+        _answer_all(batch, replies)
+
+
+def _answer_all(batch: dict[str, Any], replies: BinaryIO) -> None:
+    """A reply for each request as soon as it is there, so that the parent knows at whose file we died; {} when the time is over."""
+    started = time.monotonic()
+    for position, request in enumerate(batch["requests"]):
+        if position and batch["seconds"] is not None and time.monotonic() - started > batch["seconds"]:
+            _send(replies, {})
+            return
         _send(replies, answer(request))
 
 

@@ -24,19 +24,24 @@ def read_frame(stream: BinaryIO) -> dict[str, Any] | None:
 
 
 class FrameBuffer:
-    """Puts a frame together from the pieces that a non-blocking read gives."""
+    """Puts frames together from the pieces that a non-blocking read gives."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
 
-    def add(self, piece: bytes) -> dict[str, Any] | None:
-        """The message once it is whole."""
+    def add(self, piece: bytes) -> None:
         self._bytes += piece
+
+    def take(self) -> dict[str, Any] | None:
+        """The next message, once it is whole."""
         if len(self._bytes) < LENGTH.size:
             return None
         (length,) = LENGTH.unpack_from(self._bytes)
         if length > MAX_FRAME_BYTES:
             raise ValueError(f"a frame of {length} bytes")
-        if len(self._bytes) < LENGTH.size + length:
+        end = LENGTH.size + length
+        if len(self._bytes) < end:
             return None
-        return json.loads(bytes(self._bytes[LENGTH.size : LENGTH.size + length]))
+        message = json.loads(bytes(self._bytes[LENGTH.size : end]))
+        del self._bytes[:end]
+        return message

@@ -16,7 +16,7 @@ import psutil
 
 from config.errors import ExtractionError
 from config.scratch import make_scratch
-from ingestion.extract.base import MEBIBYTE, Limits
+from ingestion.extract.base import MEBIBYTE, WITHOUT_LANGUAGES, Limits
 from ingestion.extract.frames import FrameBuffer, pack_frame
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -35,15 +35,16 @@ READ_BYTES = 1024 * 1024
 
 
 class Child:
-    """Not for two threads at once. `run` raises ExtractionError; after `spent` says so the child is to be closed."""
+    """Not for two threads at once. A child that is not `alive` any more is to be closed."""
 
-    def __init__(self, *, readable: Sequence[Path]) -> None:
+    def __init__(self, *, readable: Sequence[Path], languages: bool) -> None:
         self.jobs = 0
         self.rss_mb = self.peak_rss_mb = 0.0
         self._inbox = make_scratch()
+        options = () if languages else (WITHOUT_LANGUAGES,)
         environment = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ} | FIXED_VARIABLES
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "ingestion.extract.child", str(self._inbox), *map(str, readable)],
+            [sys.executable, "-P", "-m", "ingestion.extract.child", *options, str(self._inbox), *map(str, readable)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -52,6 +53,11 @@ class Child:
             start_new_session=True,
         )
         self._watched = psutil.Process(self._process.pid)
+        self._output = self._process.stdout.fileno()  # type: ignore[union-attr]
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._output, selectors.EVENT_READ)
+        self._buffer = FrameBuffer()
+        self._checked = 0.0  # when its memory was looked at
         self.state = ""
 
     @property
@@ -65,27 +71,41 @@ class Child:
     def wait_ready(self) -> None:
         self.state = self._read(name="The extraction process", limits=Limits(), seconds=START_SECONDS)["state"]
 
-    def run(self, request: dict[str, Any], *, limits: Limits) -> dict[str, Any]:
-        """The file is put where this child, and no other, may read it."""
-        self.jobs += 1
-        name = str(request.get("name") or Path(request["path"]).name)
-        inside = self._inbox / str(self.jobs)
-        _lend(Path(request["path"]), inside)
+    def run_many(self, requests: Sequence[dict[str, Any]], *, seconds: float | None) -> list[dict[str, Any] | ExtractionError]:
+        """Results in the order of the requests: of all, of those that were begun within `seconds`, or up to the one that killed the child.
+
+        The files are put where this child, and no other, may read them."""
+        inside = [self._inbox / str(self.jobs + number) for number in range(1, len(requests) + 1)]
+        self.jobs += len(requests)
+        results: list[dict[str, Any] | ExtractionError] = []
         try:
-            self._write(pack_frame(request | {"path": str(inside)}), name=name)
-            reply = self._read(name=name, limits=limits, seconds=limits.max_seconds + GRACE_SECONDS)
+            for request, path in zip(requests, inside, strict=True):
+                _lend(Path(request["path"]), path)
+            lent = [request | {"path": str(path)} for request, path in zip(requests, inside, strict=True)]
+            self._write(pack_frame({"requests": lent, "seconds": seconds}), name=_name(requests[0]))
+            for request in requests:
+                limits = Limits(**request.get("limits") or {})
+                reply = self._read(name=_name(request), limits=limits, seconds=limits.max_seconds + GRACE_SECONDS)
+                if not reply and results:
+                    break
+                results.append(_result(reply, _name(request), limits))
+            self._check_memory()
+        except ExtractionError as error:
+            results.append(error)
+        except BaseException:
+            self.close()  # what it still answers would be taken for the answer to something else
+            raise
         finally:
-            inside.unlink(missing_ok=True)
-        if error := reply.get("error"):
-            message = error["message"] or _sentence(error["reason"], name, limits)
-            raise ExtractionError(message, reason=error["reason"], retires=error["retires"])
-        return reply
+            for path in inside:
+                path.unlink(missing_ok=True)
+        return results
 
     def close(self) -> None:
         if self.alive:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        self._selector.close()
         for pipe in (self._process.stdin, self._process.stdout):
             with suppress(OSError):
                 pipe.close()  # type: ignore[union-attr]
@@ -99,25 +119,23 @@ class Child:
             raise self._died(name, Limits()) from error
 
     def _read(self, *, name: str, limits: Limits, seconds: float) -> dict[str, Any]:
-        buffer = FrameBuffer()
         deadline = time.monotonic() + seconds
-        descriptor = self._process.stdout.fileno()  # type: ignore[union-attr]
-        with selectors.DefaultSelector() as selector:
-            selector.register(descriptor, selectors.EVENT_READ)
-            while True:
+        while (message := self._buffer.take()) is None:
+            now = time.monotonic()
+            if now > deadline:
+                raise self._killed("time_limit", name, limits)
+            if now > self._checked + POLL_SECONDS:
+                self._checked = now
                 self._check_memory(name, limits)
-                if time.monotonic() > deadline:
-                    raise self._killed("time_limit", name, limits)
-                if not selector.select(POLL_SECONDS):
-                    continue
-                piece = os.read(descriptor, READ_BYTES)
-                if not piece:
-                    raise self._died(name, limits)
-                if (message := buffer.add(piece)) is not None:
-                    self._check_memory(name, None)
-                    return message
+            if not self._selector.select(POLL_SECONDS):
+                continue
+            piece = os.read(self._output, READ_BYTES)
+            if not piece:
+                raise self._died(name, limits)
+            self._buffer.add(piece)
+        return message
 
-    def _check_memory(self, name: str, limits: Limits | None) -> None:
+    def _check_memory(self, name: str = "", limits: Limits | None = None) -> None:
         try:
             self.rss_mb = self._watched.memory_info().rss / MEBIBYTE
         except psutil.Error:
@@ -135,6 +153,17 @@ class Child:
             self._process.wait(timeout=1)
         reason = "time_limit" if self._process.returncode == -signal.SIGXCPU else "crashed"
         return self._killed(reason, name, limits)
+
+
+def _name(request: dict[str, Any]) -> str:
+    return str(request.get("name") or Path(request["path"]).name)
+
+
+def _result(reply: dict[str, Any], name: str, limits: Limits) -> dict[str, Any] | ExtractionError:
+    if error := reply.get("error"):
+        message = error["message"] or _sentence(error["reason"], name, limits)
+        return ExtractionError(message, reason=error["reason"], retires=error["retires"])
+    return reply
 
 
 def _lend(path: Path, inside: Path) -> None:

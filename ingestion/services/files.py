@@ -82,7 +82,7 @@ def probe(blob: Blob, name: str, declared_type: str | None) -> str:
     """Read the first characters as a run would, so that what cannot be read is refused now and not skipped later; returns the type."""
     with blobs.local_path(blob) as path:
         limits = {"stop_after_chars": PROBE_CHARS, "max_seconds": PROBE_SECONDS}
-        result = sandbox().run(
+        result = sandbox(languages=False).run(
             {"op": "extract", "path": str(path), "name": name, "declared_type": declared_type, "limits": limits, "chunk": None}
         )
     return result["extracted"]["media_type"]

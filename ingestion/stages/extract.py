@@ -1,17 +1,16 @@
 """The extract stage: stored bytes → Markdown → passages → wanted texts, in a child process with limits."""
 
 import logging
-import time
 from collections.abc import Mapping
 
 from django.db import DataError, connection
 from django.db.models import Sum
 
-from config.errors import ExtractionError, LecternError, Unavailable
+from config.errors import ExtractionError, Unavailable
 from ingestion import claims, wakes
 from ingestion.models import IngestionRun, RunItem
 from ingestion.plan import Plan, plan_for
-from ingestion.reading import Reading, read_item, text_hash
+from ingestion.reading import Reading, read_items, text_hash
 from ingestion.sources.web import pages
 from ingestion.stages.items import Outcome, advance, close, close_superseded, give_back, own, postpone, take
 from ingestion.stages.slices import Slice
@@ -77,18 +76,17 @@ def extract_items(run: IngestionRun, items: list[RunItem], plan: Plan) -> None:
         with claims.writing(run):
             close_superseded(run, gone)
         items = [item for item in items if item not in gone]
-    until = time.monotonic() + BATCH_SECONDS
     readings: list[Reading] = []
-    for position, item in enumerate(items):
-        if position and time.monotonic() > until:
-            give_back(items[position:])
-            break
-        try:
-            readings.append(read_item(item, plan))
-        except ExtractionError as error:
-            _fail(run, item, error)
-        except LecternError as error:
-            postpone(item, RETRY_SECONDS, error.message)
+    results = read_items(items, plan, seconds=BATCH_SECONDS) if items else []
+    for item, result in zip(items, results, strict=False):
+        if isinstance(result, Reading):
+            readings.append(result)
+        elif isinstance(result, ExtractionError):
+            _fail(run, item, result)
+        else:
+            postpone(item, RETRY_SECONDS, result.message)
+    if late := items[len(results) :]:
+        give_back(late)
     if readings:
         _store(run, [pages.judge(run, reading, plan) for reading in readings], plan)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from importlib.util import find_spec
 from math import ceil
@@ -65,16 +66,17 @@ class _ModelTokenizer:
         self.special = self._tokenizer.num_special_tokens_to_add(False)
 
     def count(self, text: str) -> int:
-        return len(self._encode(text).ids)
+        (encoding,) = self._encode(lambda safe: self._tokenizer.encode_batch_fast([safe], add_special_tokens=False), text)
+        return len(encoding)
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        return self._encode(text).offsets
+        return self._encode(lambda safe: self._tokenizer.encode(safe, add_special_tokens=False), text).offsets
 
-    def _encode(self, text: str) -> Any:
+    def _encode(self, encode: Callable[[str], Any], text: str) -> Any:
         try:
-            return self._tokenizer.encode(text, add_special_tokens=False)
+            return encode(text)
         except (UnicodeEncodeError, TypeError):  # a lone surrogate; one character for one, so that offsets stay true
-            return self._tokenizer.encode(_SURROGATE.sub("\ufffd", text), add_special_tokens=False)
+            return encode(_SURROGATE.sub("\ufffd", text))
 
 
 class _BytePairs:

@@ -16,9 +16,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from config.embedded.postgres import find_server  # noqa: E402
 from tests.client import Client  # noqa: E402
-from tests.fleet import Fleet  # noqa: E402
-from tests.installation import installation  # noqa: E402
+from tests.fleet import Fleet, cpu_seconds  # noqa: E402
+from tests.installation import Installation, installation  # noqa: E402
 
 CORPORA = ("cranfield", "cisi")
 BARE = """
@@ -110,7 +111,9 @@ def measure(files: list[Path], folder: Path, *, threads: int) -> dict[str, objec
             refuse_hashing(client, knowledge_base)
             stored = client.upload_all(knowledge_base, source, files)
             web_mb = fleet.peak_mb["web"]
+            spent = cpu(installed)
             seconds, state = client.timed_ingest(knowledge_base, source)
+            spent = {name: now - spent[name] for name, now in cpu(installed).items()}
             counters = state["counters"]
             after = bare_seconds(texts, folder, threads=threads)
             again, rerun = client.timed_ingest(knowledge_base, source)
@@ -132,6 +135,7 @@ def measure(files: list[Path], folder: Path, *, threads: int) -> dict[str, objec
         "bare_before_s": round(before, 1),
         "bare_after_s": round(after, 1),
         "ratio": round(chunks / seconds / bare, 3),
+        "cpu_ms_per_chunk": {name: round(1000 * cost / chunks, 2) for name, cost in spent.items()},
         "rerun_embeddings": rerun["counters"]["embeddings_computed"],
         "rerun_share": round(again / seconds, 4),
         "edit_embeddings": edit,
@@ -143,6 +147,12 @@ def measure(files: list[Path], folder: Path, *, threads: int) -> dict[str, objec
             "embed": round(fleet.peak_mb["embed"]),
         },
     }
+
+
+def cpu(installed: Installation) -> dict[str, float]:
+    """Processor seconds of every part so far: on a busy machine they say more than the clock."""
+    postgres = find_server(Path(installed.environment["LECTERN_HOME"]))
+    return {**installed.fleet.cpu_seconds(), "postgres": cpu_seconds(postgres.pid) if postgres else 0.0}
 
 
 class watched:

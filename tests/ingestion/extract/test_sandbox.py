@@ -81,6 +81,53 @@ def test_a_killed_child_is_a_crash_and_the_next_job_runs(sandbox, slow, note):
     assert sandbox.run(request(note))["extracted"]["markdown"]
 
 
+@pytest.mark.parametrize(
+    ("limits", "reason"), [({"max_seconds": 0.02}, "time_limit"), ({"max_memory_mb": 130}, "memory_limit")], ids=["time", "memory"]
+)
+def test_of_many_the_hostile_one_fails_alone(sandbox, slow, note, tmp_path, limits, reason):
+    other = tmp_path / "other.txt"
+    other.write_text("Another note.")
+    broken = tmp_path / "broken.pdf"
+    broken.write_bytes(b"%PDF-1.4 nothing")
+    results = sandbox.run_many([request(note), request(broken), request(slow, **limits), request(other), request(note)])
+    texts = [result if isinstance(result, ExtractionError) else result["extracted"]["markdown"] for result in results]
+    assert (texts[0], texts[3], texts[4]) == ("A note about lecterns.", "Another note.", "A note about lecterns.")
+    assert (texts[1].reason, texts[2].reason) == ("damaged", reason)
+    assert texts[2].message.startswith("slow.html")
+
+
+def test_of_many_one_that_crashes_its_child_fails_alone(sandbox, slow, note):
+    sandbox.run(request(note))
+    (pid,) = sandbox.pids()
+    killer = threading.Timer(0.3, os.kill, (pid, signal.SIGSEGV))
+    killer.start()
+    first, crashed, last = sandbox.run_many([request(note), request(slow), request(note)])
+    assert first["extracted"] == last["extracted"]
+    assert (crashed.reason, crashed.message.split()[0]) == ("crashed", "slow.html")
+
+
+def test_of_many_none_is_begun_after_the_time(sandbox, slow, note):
+    assert len(sandbox.run_many([request(slow), request(note), request(note)], seconds=0.01)) == 1
+    assert len(sandbox.run_many([request(note), request(note)], seconds=60)) == 2
+    assert sandbox.run_many([]) == []
+
+
+def test_without_languages_a_child_is_small_and_says_none(sandbox, tmp_path):
+    path = tmp_path / "russian.txt"
+    path.write_text("Кафедра стоит у окна, и открытая книга лежит на ней. Читатель подходит к ней каждое утро.")
+    with Sandbox(languages=False) as small:
+        reply = small.run(request(path))["extracted"]
+        assert reply["language"] is None
+        assert "Кафедра" in reply["markdown"]
+        assert sandbox.run(request(path))["extracted"]["language"] == "ru"
+        assert _rss_mb(small) < _rss_mb(sandbox) - 50
+
+
+def _rss_mb(pool: Sandbox) -> float:
+    (pid,) = pool.pids()
+    return psutil.Process(pid).memory_info().rss / 1e6
+
+
 def test_a_child_that_died_while_waiting_is_replaced(sandbox, note):
     sandbox.run(request(note))
     (pid,) = sandbox.pids()
