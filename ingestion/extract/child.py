@@ -95,16 +95,14 @@ def _perform(request: dict[str, Any], *, limits: Limits) -> dict[str, Any]:
 def _passages(markdown: str, wanted: dict[str, Any], *, title: str) -> list[dict[str, Any]]:
     """Passages as plain values, each with the line of title and headings that is embedded above its text."""
     # Kept out of the start: a probe never needs them.
-    from dataclasses import asdict
-
-    from ingestion.chunk import ChunkSettings, chunk
+    from ingestion.chunk import ChunkSettings, Passage, chunk
     from ingestion.chunk.context import context_line
     from kb.providers.tokens import token_counter_for
 
     counter = token_counter_for(wanted["tokenizer"])
     return [
         {
-            **asdict(passage),
+            **{name: getattr(passage, name) for name in Passage.__slots__},
             "context": context_line(
                 title, passage.heading_path, markdown[passage.start : passage.end], count=counter.count, reserve=wanted["reserve"]
             ),
