@@ -1,6 +1,7 @@
 """The extract stage: stored bytes → Markdown → passages → wanted texts, in a child process with limits."""
 
 import logging
+import time
 from collections.abc import Mapping
 
 from django.db import DataError, connection
