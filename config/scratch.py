@@ -1,4 +1,4 @@
-"""Folders for the files that extraction children read, named after the process that made them: so it can be told whose is left."""
+"""Folders for the children that extract and render, named after the process that made them: so it can be told whose is left."""
 
 import os
 import re
@@ -6,14 +6,15 @@ import shutil
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 import psutil
 
-_NAME = re.compile(r"lectern-extract-([1-9]\d{0,9})-\w+")
+_NAME = re.compile(r"lectern-(?:extract|render)-([1-9]\d{0,9})-\w+")
 
 
-def make_scratch() -> Path:
-    return Path(tempfile.mkdtemp(prefix=f"lectern-extract-{os.getpid()}-"))
+def make_scratch(purpose: Literal["extract", "render"] = "extract") -> Path:
+    return Path(tempfile.mkdtemp(prefix=f"lectern-{purpose}-{os.getpid()}-"))
 
 
 def clear_scratch() -> list[Path]:

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from config.errors import ExtractionError, LecternError
+from config.frames import pack_frame, read_frame
 from ingestion.extract.base import MEBIBYTE, WITHOUT_LANGUAGES, Limits, Served
 from ingestion.extract.extraction import extract
-from ingestion.extract.frames import pack_frame, read_frame
 from ingestion.extract.landlock import restrict
 from ingestion.extract.language import forgo_model, load_model
 

@@ -15,9 +15,9 @@ from typing import Any
 import psutil
 
 from config.errors import ExtractionError
+from config.frames import FrameBuffer, pack_frame
 from config.scratch import make_scratch
 from ingestion.extract.base import MEBIBYTE, WITHOUT_LANGUAGES, Limits
-from ingestion.extract.frames import FrameBuffer, pack_frame
 
 PROJECT = Path(__file__).resolve().parents[2]
 # All that a child sees of the environment: no database, no broker, no key.

@@ -1,4 +1,4 @@
-"""Messages between the sandbox and its children: four bytes of length, then JSON."""
+"""Messages between a process and its children: four bytes of length, then JSON."""
 
 import json
 import struct
@@ -26,8 +26,9 @@ def read_frame(stream: BinaryIO) -> dict[str, Any] | None:
 class FrameBuffer:
     """Puts frames together from the pieces that a non-blocking read gives."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, max_bytes: int = MAX_FRAME_BYTES) -> None:
         self._bytes = bytearray()
+        self._max_bytes = max_bytes
 
     def add(self, piece: bytes) -> None:
         self._bytes += piece
@@ -37,7 +38,7 @@ class FrameBuffer:
         if len(self._bytes) < LENGTH.size:
             return None
         (length,) = LENGTH.unpack_from(self._bytes)
-        if length > MAX_FRAME_BYTES:
+        if length > self._max_bytes:
             raise ValueError(f"a frame of {length} bytes")
         end = LENGTH.size + length
         if len(self._bytes) < end:
