@@ -4,7 +4,7 @@ FROM python:3.12-slim AS packages
 ARG TORCH=none
 # Where pip finds torch's CPU wheels: the default index has none.
 ARG TORCH_CPU_INDEX=
-# EXTRAS="s3 bpe" adds files in an object store, and the tokenizers cl100k_base and o200k_base.
+# EXTRAS="s3 bpe render" adds files in an object store, the tokenizers cl100k_base and o200k_base, and a browser for pages made by scripts.
 ARG EXTRAS=
 WORKDIR /build
 COPY requirements ./requirements
@@ -17,6 +17,10 @@ RUN if [ "$TORCH" != none ]; then \
     fi
 
 FROM python:3.12-slim
+ARG EXTRAS=
+RUN case " $EXTRAS " in *" render "*) \
+        apt-get update && apt-get install -y --no-install-recommends chromium && rm -rf /var/lib/apt/lists/*;; \
+    esac
 RUN useradd --create-home --uid 10001 lectern && install -d -o lectern -g lectern /data
 COPY --from=packages /opt/lectern /opt/lectern
 WORKDIR /app

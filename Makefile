@@ -11,13 +11,14 @@ LOCKS := requirements/base.txt requirements/model.txt
 BASE := $(VENV)/base-$(call checksum,$(LOCKS)).stamp
 DEV := $(VENV)/dev-$(call checksum,$(LOCKS) requirements/dev.txt).stamp
 TORCH := $(VENV)/torch-$(call checksum,$(LOCKS) requirements/torch-cpu.txt requirements/torch-cuda.txt).stamp
+RENDER := $(VENV)/render-$(call checksum,$(LOCKS) requirements/render.txt).stamp
 INSTALL := $(BIN) -m pip install --disable-pip-version-check --quiet --no-deps --require-hashes
 
 NAME ?=
 ARGS ?=
 export SOURCE DEMO_EXIT
 
-.PHONY: help demo up stop status test lint bench soak torch lock clean
+.PHONY: help demo up stop status test lint bench soak torch render lock clean
 .DEFAULT_GOAL := help
 
 help:
@@ -30,6 +31,7 @@ help:
 	@echo "make bench         NAME=ingest ARGS=\"...\": tests/benchmarks/ingest.py"
 	@echo "make soak          the long ones as JSON lines; NAME=... for one"
 	@echo "make torch         the torch backend into the same virtualenv (GPU workers, and tests that compare with it)"
+	@echo "make render        what drives a Chromium of this machine, for sources with web.render: auto"
 	@echo "make lock          requirements/*.txt anew from *.in (needs uv)"
 	@echo "make clean         virtualenv and caches away; DATA=1: the embedded services' data too"
 
@@ -59,6 +61,8 @@ soak: $(DEV)
 
 torch: $(TORCH)
 
+render: $(RENDER)
+
 lock:
 	sh requirements/lock.sh
 
@@ -84,3 +88,8 @@ $(TORCH): $(BASE)
 	$(INSTALL) -r requirements/torch-cpu.txt && $(BIN) -c "import torch" || $(INSTALL) -r requirements/torch-cuda.txt
 	$(BIN) -c "import sentence_transformers"
 	@rm -f $(VENV)/torch-*.stamp && touch $@
+
+$(RENDER): $(BASE)
+	$(INSTALL) -r requirements/render.txt
+	@$(BIN) -c "from ingestion.render import missing; print(missing() or 'Pages that need JavaScript can be rendered here.')"
+	@rm -f $(VENV)/render-*.stamp && touch $@

@@ -7,4 +7,4 @@ class IngestionConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from ingestion import receivers  # noqa: F401 - connects
+        from ingestion import checks, receivers  # noqa: F401 - connect

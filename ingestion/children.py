@@ -1,4 +1,4 @@
-"""The extraction children of this process: made when first needed, shared by all its threads."""
+"""The child processes of this process: made when first needed, shared by all its threads."""
 
 import atexit
 from threading import Lock
@@ -6,9 +6,11 @@ from threading import Lock
 from django.conf import settings
 
 from ingestion.extract.sandbox import Sandbox
+from ingestion.render import Renderer
 
 _lock = Lock()
 _pools: dict[bool, Sandbox] = {}
+_browsers: list[Renderer] = []
 
 
 def sandbox(*, languages: bool = True) -> Sandbox:
@@ -18,3 +20,12 @@ def sandbox(*, languages: bool = True) -> Sandbox:
             _pools[languages] = Sandbox(size=settings.ENV.extract_children, languages=languages)
             atexit.register(_pools[languages].close)
         return _pools[languages]
+
+
+def renderer() -> Renderer:
+    """The browser for pages that scripts make; it starts with the first page and ends with the process."""
+    with _lock:
+        if not _browsers:
+            _browsers.append(Renderer())
+            atexit.register(_browsers[0].close)
+        return _browsers[0]

@@ -8,5 +8,6 @@ compile model.in --no-deps -o model.txt
 compile s3.in -o s3.txt
 compile bpe.in -o bpe.txt
 compile dev.in -o dev.txt
+compile render.in -o render.txt
 compile torch.in -o torch-cuda.txt
 sh ./torch-cpu.sh < torch-cuda.txt > torch-cpu.txt

@@ -23,6 +23,7 @@ MAY_IMPORT = {
 PURE = (
     "ingestion/crawl",
     "ingestion/extract",
+    "ingestion/render",
     "ingestion/chunk",
     "ingestion/reconcile.py",
     "kb/bundles",

@@ -199,6 +199,8 @@ def _reason(log: str) -> str:
 async def serve(executable: str, state: str, requests: BinaryIO, replies: BinaryIO) -> None:
     from playwright.async_api import Error, async_playwright
 
+    # Chromium's own sandbox needs user namespaces and does not run as root.
+    sandbox = os.geteuid() != 0 and not state.startswith("open")
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), requests)
@@ -208,10 +210,10 @@ async def serve(executable: str, state: str, requests: BinaryIO, replies: Binary
         try:
             browser = await playwright.chromium.launch(
                 executable_path=executable,
-                args=switches(),
+                args=switches(sandbox=sandbox),
                 env=dict(os.environ),
                 proxy={"server": NOWHERE, "bypass": "<-loopback>"},
-                chromium_sandbox="--no-sandbox" not in switches(),
+                chromium_sandbox=sandbox,
                 handle_sigint=False,
                 handle_sigterm=False,
                 handle_sighup=False,

@@ -1,7 +1,6 @@
 """The browser: where it is, and how it is started."""
 
 import importlib.util
-import os
 import shutil
 
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome")
@@ -41,6 +40,5 @@ def missing() -> str:
     return ""
 
 
-def switches() -> list[str]:
-    """Chromium's own sandbox does not run as root."""
-    return [*SWITCHES, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+def switches(*, sandbox: bool) -> list[str]:
+    return [*SWITCHES, *([] if sandbox else ["--no-sandbox"])]

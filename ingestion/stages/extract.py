@@ -118,7 +118,7 @@ def _store(run: IngestionRun, read: list[pages.Read], plan: Plan) -> None:
             postpone(each.reading.item, RETRY_SECONDS, error.message)
         return
     interactive = run.kind == IngestionRun.Kind.PUSH
-    if any(each.found for each in read):
+    if any(each.found or each.render for each in read):
         wakes.wake(run.id, "crawl")
     wakes.wake(run.id, "embed", interactive=interactive)
     wakes.wake(run.id, "publish", interactive=interactive)

@@ -1,7 +1,7 @@
 """What a web source crawls."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
@@ -76,6 +76,10 @@ class Web(Document):
     )
     respect_robots: bool = Field(default=True, description="Obey robots.txt: rules, delay and sitemaps.")
     include_linked_files: bool = Field(default=True, description="Ingest PDF and Office files that pages link to.")
+    render: Literal["never", "auto"] = Field(
+        default="never",
+        description="`auto`: a page that holds no text without its scripts is made by a browser, where the crawl's workers have one.",
+    )
 
     @field_validator("start_url")
     @classmethod

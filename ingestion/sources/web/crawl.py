@@ -8,6 +8,7 @@ what a kill repeats.
 import time
 from collections import Counter, defaultdict
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
 
 from django.conf import settings
 
@@ -19,6 +20,7 @@ from ingestion.plan import plan_for
 from ingestion.sources.web import settling
 from ingestion.sources.web.hosts import refusal
 from ingestion.sources.web.preparation import prepare
+from ingestion.sources.web.rendering import Rendering, is_wanted
 from ingestion.sources.web.requests import Asked, Requests, Stopped
 from ingestion.sources.web.site import Site
 from ingestion.stages.items import Outcome, close, give_back, own, take
@@ -47,8 +49,10 @@ def work(run: IngestionRun, part: Slice) -> bool:
         connections=CONNECTIONS,
     )
     try:
-        with ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="crawl") as pool:
-            crawl = Crawl(site, part, Requests(fetcher, delay=site.hosts.delay, at_most=max(5.0, part.until - time.monotonic())), pool)
+        requests = Requests(fetcher, delay=site.hosts.delay, at_most=max(5.0, part.until - time.monotonic()))
+        rendering = Rendering(site, requests, fetcher, until=part.until)
+        with ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="crawl") as pool, closing(rendering):
+            crawl = Crawl(site, part, requests, rendering, pool)
             try:
                 goes_on = crawl.work()
                 crawl.give_back()
@@ -62,8 +66,8 @@ def work(run: IngestionRun, part: Slice) -> bool:
 class Crawl:
     """What one slice has under way: requests that fly, and addresses whose host's robots.txt is being read."""
 
-    def __init__(self, site: Site, part: Slice, requests: Requests, pool: ThreadPoolExecutor) -> None:
-        self.site, self.part, self.requests, self.pool = site, part, requests, pool
+    def __init__(self, site: Site, part: Slice, requests: Requests, rendering: Rendering, pool: ThreadPoolExecutor) -> None:
+        self.site, self.part, self.requests, self.rendering, self.pool = site, part, requests, rendering, pool
         self.run = site.run
         self.flying: dict[Future[Asked], RunItem | str] = {}
         self.parked: dict[str, list[RunItem]] = defaultdict(list)
@@ -136,6 +140,8 @@ class Crawl:
             self.parked[host].append(item)
         elif refused := refusal(robots, item.url):
             self._close(item, *refused)
+        elif is_wanted(item):
+            self.flying[self.rendering.submit(item.url)] = item
         else:
             validators = self.site.validators(item)
             most = self.site.plan.settings.max_bytes_per_page

@@ -20,6 +20,10 @@ class Hosts:
     def get(self, host: str) -> Robots | None:
         return self._known.get(host) if self._respect else Robots("ignored")
 
+    def known(self, host: str) -> Robots | None:
+        """From memory only, for any thread."""
+        return self._known.get(host) if self._respect else Robots("ignored")
+
     def delay(self, host: str) -> float:
         """The pause between requests to the host: ours, or a longer one of its robots.txt."""
         robots = self._known.get(host)

@@ -19,6 +19,7 @@ from ingestion.reading import Reading
 from ingestion.rows import update_rows
 from ingestion.sources.web import frontier
 from ingestion.sources.web.frontier import Found
+from ingestion.sources.web.rendering import was_rendered
 from ingestion.sources.web.visit import scope_of
 from ingestion.stages.items import advance, own
 from ingestion.stages.listing import is_current
@@ -31,7 +32,8 @@ RUNS_REMEMBERED = 4
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A page that was read: `verdict` is "" if it is to be cut, embedded and published."""
+    """A page that was read: `verdict` is "" if it is to be cut, embedded and published; with `render` it is not final, a browser
+    makes the page first."""
 
     reading: Reading
     found: list[Found]
@@ -39,6 +41,7 @@ class Read:
     reason: str = ""
     text: str = ""
     response: dict[str, Any] = field(default_factory=dict)
+    render: bool = False
 
 
 _admissions: OrderedDict[UUID, Admission] = OrderedDict()
@@ -73,9 +76,8 @@ def judge(run: IngestionRun, reading: Reading, plan: Plan) -> Read:
             return Read(reading, found, Verdict.SKIPPED, "redirected", f"Leads to {target.url}", response)
     if page["noindex"] and plan.web.respect_robots:
         return Read(reading, found, Verdict.SKIPPED, "noindex", "The page asks not to be indexed. web.respect_robots takes it in anyway.")
-    if page["needs_javascript"]:
-        text = "The page is made by scripts in a browser; without them it holds no text. Set web.render to auto, or crawl another address."
-        return Read(reading, found, Verdict.FAILED, "needs_javascript", text)
+    if page["needs_javascript"] or (was_rendered(item) and not reading.markdown):
+        return _shell(reading, found, plan)
     if (item.response or {}).get("same_for_all") and item.document_id is not None:
         text = "The site answers this and every made-up address with the same page, as for maintenance. What it had is kept."
         return Read(reading, found, Verdict.FAILED, "same_for_all", text)
@@ -89,6 +91,14 @@ def judge(run: IngestionRun, reading: Reading, plan: Plan) -> Read:
     if _is_unchanged(item, run, plan):
         return Read(reading, found, Verdict.UNCHANGED)
     return Read(reading, found)
+
+
+def _shell(reading: Reading, found: list[Found], plan: Plan) -> Read:
+    """A page without text of its own: a browser makes it if the source wants that, and it is not what a browser made."""
+    if was_rendered(reading.item):
+        return Read(reading, found, Verdict.FAILED, "needs_javascript", "The page is made by scripts, and in a browser too it has no text.")
+    text = "The page is made by scripts in a browser; without them it holds no text. Set web.render to auto, or crawl another address."
+    return Read(reading, found, Verdict.FAILED, "needs_javascript", text, render=plan.web.render == "auto")
 
 
 def _links(item: RunItem, page: Mapping[str, Any], plan: Plan, admission: Admission) -> list[Found]:
@@ -148,6 +158,7 @@ def write(run: IngestionRun, pages: Sequence[Read]) -> None:
     pages = [each for each in pages if each.reading.item.id in held]
     if not IngestionRun.objects.filter(id=run.id, listed_at__isnull=False).exists():
         frontier.add(run, [found for each in pages for found in each.found])
+        pages = _without_shells(pages)
     closed = [each for each in pages if each.verdict]
     advance(
         Stage.DONE,
@@ -169,6 +180,13 @@ def write(run: IngestionRun, pages: Sequence[Read]) -> None:
         ],
     )
     _note_documents(run, closed)
+
+
+def _without_shells(pages: Sequence[Read]) -> list[Read]:
+    """Those that a browser is to make go back to the crawl; the others."""
+    shells = [each.reading.item for each in pages if each.render]
+    advance(Stage.FOUND, [(item, {"response": {"render": True}, "blob": None, "content_hash": None}) for item in shells])
+    return [each for each in pages if not each.render]
 
 
 def _note_documents(run: IngestionRun, closed: Sequence[Read]) -> None:

@@ -24,6 +24,7 @@ class Asked:
     answer: Answer | None
     failure: FetchFailed | None
     requests: int
+    rendered: dict[str, float] | None = None  # of a page that a browser made: what it took
 
 
 class Requests:
@@ -40,14 +41,17 @@ class Requests:
 
     def ask(self, url: str, *, max_bytes: int, etag: str = "", last_modified: str = "", partial: bool = False) -> Answer:
         """One request. Raises `FetchFailed`, and `Stopped` when the slice ends before its turn."""
-        host = origin(url)
+        self.wait_for_turn(origin(url))
+        return self._fetcher.get(url, max_bytes=max_bytes, etag=etag, last_modified=last_modified, partial=partial)
+
+    def wait_for_turn(self, host: str) -> None:
+        """Raises `Stopped` when the slice ends before it."""
         wait = pacing.reserve(host, delay=self._delay(host), at_most=self._at_most)
         if wait > self._at_most or self._stopping.wait(wait):
             raise Stopped
         pause = pacing.paused_for(host)  # it may have asked for one since the turn was taken
         if pause > self._at_most or self._stopping.wait(pause):
             raise Stopped
-        return self._fetcher.get(url, max_bytes=max_bytes, etag=etag, last_modified=last_modified, partial=partial)
 
     def ask_page(self, url: str, *, max_bytes: int, etag: str = "", last_modified: str = "") -> Asked:
         """A page under its address. A redirect to another spelling of the same address is followed here; others are the frontier's."""

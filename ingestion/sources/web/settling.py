@@ -155,6 +155,7 @@ def response_of(settled: Settled) -> dict[str, Any] | None:
     if answer is None:
         return None
     return {
+        **({"rendered": settled.asked.rendered} if settled.asked.rendered else {}),
         **({"same_for_all": True} if settled.same_for_all else {}),
         "status": answer.status,
         "media_type": answer.media_type,

@@ -87,10 +87,11 @@ class Site(Visit):
         it tells whether every address gets that page, and whether that is because scripts make the real one."""
         if not self.state.probe or self.state.start_seen:
             return most
-        start = RunItem.objects.filter(run=self.run, key=self.start_key).values_list("stage", "reason").first()
-        if start is None or start[0] in (RunItem.Stage.FOUND, RunItem.Stage.FETCHED):
+        start = RunItem.objects.filter(run=self.run, key=self.start_key).values_list("stage", "reason", "response").first()
+        is_shell = start is not None and (start[1] == "needs_javascript" or bool((start[2] or {}).get("render")))
+        if not is_shell and (start is None or start[0] in (RunItem.Stage.FOUND, RunItem.Stage.FETCHED)):
             return 1 if start is None or start[0] == RunItem.Stage.FOUND else 0
-        self.start_is_read(is_shell=start[1] == "needs_javascript")
+        self.start_is_read(is_shell=is_shell)
         return most
 
     def add(self, found: Sequence[Found]) -> None:

@@ -18,6 +18,7 @@ class SiteState:
     probed: bool = False
     probe: str = ""  # fingerprint of the answer for a made-up address, if it was a page
     same_for_all: bool = False
+    rendered_probe: str = ""  # the same of a page that a browser made; "-" where there is none to compare with
     start_seen: bool = False
     ready: bool = False
     warnings: list[str] = field(default_factory=list)

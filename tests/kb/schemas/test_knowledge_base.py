@@ -76,6 +76,7 @@ def test_defaults_are_those_of_the_product() -> None:
         "user_agent": None,
         "respect_robots": True,
         "include_linked_files": True,
+        "render": "never",
     }
     upload = {"max_files": 500, "max_file_bytes": 26_214_400, "max_total_bytes": 524_288_000}
     common = {"id": None, "enabled": True, "cron": None, "settings": settings}
