@@ -136,6 +136,25 @@ def what_was_seen(findings: Mapping[bytes, Finding]) -> dict[bytes, Seen]:
     return {key: _seen(key, finding, findings, temporary) for key, finding in findings.items()}
 
 
+def hidden_from_view(parents: Mapping[bytes, bytes | None], seen: Mapping[bytes, Seen]) -> set[bytes]:
+    """Documents that did not come up, below a page that the run could not read: whether that still links them, nobody knows.
+
+    `parents` maps each document's key to that of the page which led to it when it was last seen.
+    """
+    return {key for key in parents if key not in seen and _is_below_unread(key, parents, seen)}
+
+
+def _is_below_unread(key: bytes, parents: Mapping[bytes, bytes | None], seen: Mapping[bytes, Seen]) -> bool:
+    passed = set()
+    parent = parents.get(key)
+    while parent is not None and parent not in passed:
+        if parent in seen:
+            return seen[parent] == Seen.UNKNOWN
+        passed.add(parent)
+        parent = parents.get(parent)
+    return False
+
+
 def _seen(key: bytes, finding: Finding, findings: Mapping[bytes, Finding], temporary: Counter[bytes | None]) -> Seen:
     if finding.verdict in ("ingested", "unchanged"):
         return Seen.PRESENT

@@ -6,7 +6,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
 
@@ -14,7 +14,7 @@ from config.errors import Conflict, NotFound
 from ingestion import claims
 from ingestion.models import IngestionRun, RunItem
 from ingestion.plan import plan_for
-from ingestion.reconcile import Action, Coverage, Finding, Known, Reconciliation, Seen, Settings, reconcile, what_was_seen
+from ingestion.reconcile import Action, Coverage, Finding, Known, Reconciliation, Seen, Settings, hidden_from_view, reconcile, what_was_seen
 from ingestion.removal import remove_documents
 from ingestion.services.runs import replace_plans, start_run
 from ingestion.sources.web import pages
@@ -38,6 +38,8 @@ def work(run: IngestionRun, part: Slice) -> None:
     decided = _reconcile(run) if run.kind == IngestionRun.Kind.INGEST else None
     if decided is not None:
         _apply(run, decided, part)
+        if run.source.kind == Source.Kind.WEB:
+            _remember_parents(run)
     totals = RunItem.objects.filter(run=run).aggregate(
         failed=Count("id", filter=Q(verdict=Verdict.FAILED)),
         usable=Count("id", filter=Q(verdict__in=(Verdict.INGESTED, Verdict.UNCHANGED))),
@@ -82,12 +84,14 @@ def _first_error(run: IngestionRun) -> str:
 def _reconcile(run: IngestionRun) -> Reconciliation:
     """Compare the source's documents with what this run saw of them."""
     seen = what_was_seen(_findings(run))
-    rows = Document.objects.filter(source=run.source, created_at__lte=run.listed_at).values_list(
-        "id", "key_hash", "missed_runs", "tombstoned_at", "last_run_id"
-    )
+    known = Document.objects.filter(source=run.source, created_at__lte=run.listed_at)
+    rows = list(known.values_list("id", "key_hash", "parent_hash", "missed_runs", "tombstoned_at", "last_run_id"))
+    parents = {bytes(digest): bytes(parent) if parent else None for _, digest, parent, *_ in rows}
+    hidden = hidden_from_view(parents, seen)
     documents = []
-    for identifier, digest, missed, tombstoned, last_run in rows.iterator():
-        found = seen.get(bytes(digest), Seen.ABSENT)
+    for identifier, digest, _, missed, tombstoned, last_run in rows:
+        key = bytes(digest)
+        found = Seen.UNKNOWN if key in hidden else seen.get(key, Seen.ABSENT)
         # A finish that was cut off has counted this run's miss already: two attempts are still one run.
         counted = last_run == run.id and found in (Seen.ABSENT, Seen.GONE)
         documents.append(Known(identifier, max(0, missed - counted), tombstoned is not None, found))
@@ -106,6 +110,18 @@ def _reconcile(run: IngestionRun) -> Reconciliation:
         ),
         settings=Settings(plan.settings.tombstone_after_missed_runs, plan.settings.max_deletion_share),
     )
+
+
+def _remember_parents(run: IngestionRun) -> None:
+    """Keep which page led to each document, for the day on which that page cannot be read."""
+    with claims.writing(run), connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE kb_document document SET parent_hash = parent.key_hash"
+            " FROM ingestion_runitem item LEFT JOIN ingestion_runitem parent ON parent.id = item.found_on"
+            " WHERE item.run_id = %s AND item.verdict IN ('ingested', 'unchanged') AND document.source_id = %s"
+            " AND document.key_hash = item.key_hash AND document.parent_hash IS DISTINCT FROM parent.key_hash",
+            [run.id, run.source_id],
+        )
 
 
 def _findings(run: IngestionRun) -> dict[bytes, Finding]:

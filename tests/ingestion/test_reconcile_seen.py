@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingestion.reconcile import Action, Coverage, Finding, Known, Seen, Settings, reconcile, what_was_seen
+from ingestion.reconcile import Action, Coverage, Finding, Known, Seen, Settings, hidden_from_view, reconcile, what_was_seen
 
 HERE, THERE, FURTHER = b"here", b"there", b"further"
 READ = Finding("ingested")
@@ -74,3 +74,20 @@ def decide(seen: Seen, coverage: Coverage) -> Action:
 )
 def test_what_moved_goes_at_once_but_only_by_a_run_that_concludes(coverage, expected):
     assert decide(Seen.MOVED, coverage) == expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "parents", "seen", "hidden"),
+    [
+        ("below a page that could not be read", {b"child": b"list"}, {b"list": Seen.UNKNOWN}, {b"child"}),
+        ("two levels below it", {b"leaf": b"child", b"child": b"list"}, {b"list": Seen.UNKNOWN}, {b"leaf", b"child"}),
+        ("below a page that was read and does not link it any more", {b"child": b"list"}, {b"list": Seen.PRESENT}, set()),
+        ("below a page that is gone", {b"child": b"list"}, {b"list": Seen.GONE}, set()),
+        ("of a sitemap, or the start", {b"child": None}, {b"list": Seen.UNKNOWN}, set()),
+        ("met another way", {b"child": b"list"}, {b"list": Seen.UNKNOWN, b"child": Seen.GONE}, set()),
+        ("in a circle", {b"a": b"b", b"b": b"a"}, {}, set()),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_did_not_come_up(rule, parents, seen, hidden):
+    assert hidden_from_view(parents, seen) == hidden

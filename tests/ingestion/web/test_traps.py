@@ -196,3 +196,19 @@ def test_a_login_that_takes_the_place_of_every_page_removes_nothing(web, site):
     run = run_source(source)
     assert run.counters["removed"] == 0
     assert {"/a", "/b", "/c"} <= living(source, site)
+
+
+def test_pages_below_one_that_cannot_be_read_now_are_not_missed(web, site):
+    put(site, "/", "/guide")
+    put(site, "/guide", "/guide/a")
+    put(site, "/guide/a", "/guide/b")
+    put(site, "/guide/b")
+    source = web(settings=IMPATIENT)
+    run_source(source)
+    fault = site.fault("/guide", refusal(401))
+    assert run_source(source).counters["removed"] == 0
+    assert living(source, site) == {"/", "/guide", "/guide/a", "/guide/b"}
+    fault.lift()
+    put(site, "/guide")
+    assert run_source(source).counters["removed"] == 2
+    assert living(source, site) == {"/", "/guide"}
