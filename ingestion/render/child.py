@@ -24,6 +24,23 @@ EMPTY_IMAGE = {
     "content_type": "image/gif",
     "body": base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"),
 }
+# What web components show stands in trees of their own, which are no part of a page's HTML: they are put where they are seen.
+HAS_SHADOWS = "[...document.querySelectorAll('*')].some(each => each.shadowRoot)"
+WITHOUT_SHADOWS = """() => {
+  const unfold = root => {
+    for (const host of root.querySelectorAll('*')) {
+      if (!host.shadowRoot) continue;
+      unfold(host.shadowRoot);
+      for (const slot of host.shadowRoot.querySelectorAll('slot')) {
+        const given = slot.assignedNodes();
+        slot.replaceWith(...(given.length ? given : slot.childNodes));
+      }
+      host.replaceChildren(...host.shadowRoot.childNodes);
+    }
+  };
+  unfold(document);
+  return '<!DOCTYPE html>' + document.documentElement.outerHTML;
+}"""
 QUIET_SECONDS = 0.5
 TICK = 0.1
 
@@ -118,13 +135,18 @@ class Page:
         await self._rest(until, idle=idle)
         for attempt in range(3):
             try:
-                html = await asyncio.wait_for(self._page.content(), self._order["seconds"] - seconds)
+                html = await asyncio.wait_for(self._html(), self._order["seconds"] - seconds)
                 return {"url": self._page.url, "html": html}
             except Error as error:
                 if attempt == 2 or isinstance(error, TooSlow):
                     raise
                 await asyncio.sleep(0.5)  # it is just on its way to another address of the site
         raise AssertionError
+
+    async def _html(self) -> str:
+        if await self._page.evaluate(HAS_SHADOWS):
+            return await self._page.evaluate(WITHOUT_SHADOWS)
+        return await self._page.content()
 
     async def _rest(self, until: float, *, idle: float) -> None:
         """Until the page waits for nothing and has nothing to do, or goes on asking for data long after its last script came, or time

@@ -1,5 +1,7 @@
 """What a browser makes of pages, and that it takes nothing from one page to the next."""
 
+import re
+
 import pytest
 
 from ingestion.render import RenderFailed
@@ -53,6 +55,20 @@ def test_what_is_no_page_is_said(render, site, answer, said):
     with pytest.raises(RenderFailed, match=said) as failure:
         render("/")
     assert failure.value.reason == "render_failed"
+
+
+def test_web_components_are_read_as_they_are_seen(render, site):
+    site.put(
+        "/",
+        "<doc-page><doc-box>within</doc-box><p slot=foot>at the foot</p></doc-page><script>"
+        "const define = (name, html) => customElements.define(name, class extends HTMLElement {"
+        "  connectedCallback() { this.attachShadow({mode: 'open'}).innerHTML = html } });"
+        "define('doc-page', '<h1>Head</h1><slot></slot><doc-box>inner</doc-box><slot name=foot></slot><slot name=none>spare</slot>');"
+        "define('doc-box', '<b>[<slot></slot>]</b>')</script>",
+    )
+    html = render("/").html.decode().partition("<script")[0]
+    text = re.sub(r"<[^>]*>", " ", html)
+    assert text.split() == ["Head", "[within]", "[inner]", "at", "the", "foot", "spare"]
 
 
 def test_nothing_is_kept_from_one_page_to_the_next(render, site):
