@@ -7,7 +7,13 @@ from functools import lru_cache
 class Name:
     """Bits; plain numbers, because every element of a page is asked."""
 
-    FURNITURE, CONSENT, BODY, NOTE, MAIN = 1, 2, 4, 8, 16
+    FURNITURE, CONSENT, BODY, NOTE, MAIN, BUTTON = 1, 2, 4, 8, 16, 32
+
+
+class Door:
+    """Bits of the two doors that a site shows to guests."""
+
+    LOG_IN, SIGN_UP, BOTH = 1, 2, 3
 
 
 _BEFORE, _AFTER = r"(?:^|[\s_-]|(?<=[a-z])(?=[A-Z]))", r"(?:$|[\s_-]|(?<=[a-z])(?=[A-Z]))"
@@ -20,10 +26,11 @@ _FURNITURE_WORDS = (
 )
 _BODY_WORDS = (
     r"(?:post|entry|article|story|blog|page|main|topic|doc(?:ument)?)[-_]?(?:content|body|text)|article_?body|mw-content-text|"
-    r"markdown-body|rst-content|theme-doc-markdown|md-content"
+    r"markdown-body|rst-content|theme-doc-markdown|md-content|refentry|sect1|chapter|appendix|preface"
 )
 _CONSENT_WORDS = r"cookie-?(?:banner|consent|notice|law|policy|bar|popup)|gdpr|cookiebot|didomi|usercentrics|onetrust|ot-sdk"
 _NOTE_WORDS = r"admonition|callout|note|tip|warning|caution|danger|important|info|hint|sidenote|pull-?quote|alert"
+_BUTTON_WORDS = r"btn\w*|button\w*|cta"
 _TEASER = re.compile(
     r"\s*(?:related|recommended|explore (?:the )?(?:latest|more)|more (?:from|to explore|topics|articles|stories|posts|like)|"
     r"you (?:may|might) also|read (?:next|more)|keep reading|latest (?:posts|articles|news)|popular (?:posts|articles)|"
@@ -31,6 +38,10 @@ _TEASER = re.compile(
     r"similar (?:posts|articles|items|products))\b",
     re.IGNORECASE,
 )
+
+
+_LOG_IN = re.compile(r"[/?=#.](?:log-?in|sign-?in)\b", re.IGNORECASE)
+_SIGN_UP = re.compile(r"[/?=#.](?:register|registration|sign-?up|join)\b", re.IGNORECASE)
 
 
 def _words(words: str) -> re.Pattern[str]:
@@ -43,6 +54,7 @@ _PATTERNS = {
     Name.CONSENT: _words(_CONSENT_WORDS),
     Name.BODY: _words(_BODY_WORDS),
     Name.NOTE: _words(_NOTE_WORDS),
+    Name.BUTTON: _words(_BUTTON_WORDS),
 }
 
 
@@ -58,3 +70,7 @@ def name_of(names: str) -> int:
 
 def starts_teaser(heading: str) -> bool:
     return _TEASER.match(heading) is not None
+
+
+def door_of(href: str) -> int:
+    return (Door.LOG_IN if _LOG_IN.search(href) else 0) | (Door.SIGN_UP if _SIGN_UP.search(href) else 0)

@@ -22,7 +22,6 @@ _NONE = r"\s*:\s*-?0*\.?0*(?:px|em|rem|pt|vh|vw|%)?\s*(?:;|!|$)"
 _HIDING = (
     r"display\s*:\s*none",
     r"(?:content-)?visibility\s*:\s*(?:hidden|collapse)",
-    r"opacity\s*:\s*0?(?:\.0\d*|0)?\s*(?:;|!|$)",
     rf"(?:font-size|max-height|max-width){_NONE}",
     r"font-size\s*:\s*1px",
     r"(?:left|right|top|bottom|text-indent|margin-(?:left|top))\s*:\s*-(?:\d{4,}|999|\d{3,}(?:\.\d+)?(?:em|rem|vw|vh|%))",
@@ -31,6 +30,7 @@ _HIDING = (
     r"transform\s*:\s*(?:scale\(\s*0[\s,)]|translate[XY]?\(\s*-\d{4,})",
 )
 _HIDING_STYLE = re.compile(rf"(?:^|;)\s*(?:{'|'.join(_HIDING)})", re.IGNORECASE)
+_TRANSPARENT = re.compile(r"(?:^|;)\s*opacity\s*:\s*(?:0+(?:\.0\d*|%)?|\.0\d*)\s*(?:;|!|$)", re.IGNORECASE)
 _CUT_TO_NOTHING = (
     re.compile(r"(?:^|;)\s*(?:height|width)\s*:\s*[01](?:px)?\s*(?:;|!|$)", re.I),
     re.compile(r"overflow\s*:\s*hidden", re.I),
@@ -76,9 +76,26 @@ def drop_hidden(tree: Element) -> None:
     """Hidden text is where instructions to a model are put; it must never reach a passage."""
     for element in list(tree.iter(*UNSEEN_TAGS)):
         drop(element)
+    transparent: dict[Element, None] = {}
     for element in list(tree.iter(etree.Element)):
-        if (attributes := element.attrib) and element.tag not in NEVER_DROPPED and _is_hidden(attributes):
+        if not (attributes := element.attrib) or element.tag in NEVER_DROPPED:
+            continue
+        if _is_hidden(attributes):
             drop(element)
+        elif (style := attributes.get("style")) and _TRANSPARENT.search(style):
+            transparent[element] = None
+    if transparent and not _fades_in(tree, transparent):
+        for element in transparent:
+            drop(element)
+
+
+def _fades_in(tree: Element, transparent: dict[Element, None]) -> bool:
+    """Where most of a page is transparent, that is how its animations begin: site builders write pages so. A transparent part of
+    a page that is seen without it is hidden."""
+    outermost = [each for each in transparent if not any(above in transparent for above in each.iterancestors())]
+    unseen = sum(len(text_of(each)) for each in outermost if each.getroottree().getroot() is tree)
+    body = tree.find("body")
+    return 2 * unseen > len(text_of(tree if body is None else body))
 
 
 def drop(element: Element) -> None:
