@@ -136,12 +136,14 @@ class PermanentProviderError(ProviderError):
 
 class ExtractionError(LecternError):
     """No text could be got out of a file. `reason` is a short code; `retires` is true when the content itself is at fault,
-    so that the version before it may go; a time or memory kill or a storage error leaves it false."""
+    so that the version before it may go; a time or memory kill or a storage error leaves it false. `happened` is the message
+    without `advice`, which differs between a file that somebody uploaded and one that a crawl met."""
 
     code = "extraction_failed"
     status = 422
 
-    def __init__(self, message: str, *, reason: str, retires: bool = False, **extra: Any) -> None:
-        super().__init__(message, reason=reason, **extra)
+    def __init__(self, happened: str, *, reason: str, advice: str = "", retires: bool = False, **extra: Any) -> None:
+        super().__init__(f"{happened} {advice}".rstrip(), reason=reason, **extra)
+        self.happened = happened
         self.reason = reason
         self.retires = retires

@@ -15,6 +15,8 @@ PROBE_CHARS = 64
 PROBE_SECONDS = 10.0
 # A cut looks for a line end, then a space, no further back than this.
 CUT_SEARCHED_CHARS = 400
+# Who reads this owns the source, seldom the site.
+ADVICE_FOR_SITES = "Leave its address out with exclude_patterns if it is not wanted."
 
 
 def extract(path: Path, *, name: str, declared_type: str | None, limits: Limits, served: Served | None = None) -> Extracted:
@@ -22,9 +24,14 @@ def extract(path: Path, *, name: str, declared_type: str | None, limits: Limits,
     HTML that was `served` comes back without an error when it has no text: `page` says why, and holds its links."""
     if served is not None:
         name = _file_name(served.url) or name
-    kind = sniff(path, name=name, declared_type=declared_type, served=served is not None)
-    extracted = EXTRACTORS.load(kind.format)().extract(path, name=name, limits=limits, served=served)
-    return _finished(extracted, format=kind.format, name=name, limits=limits)
+    try:
+        kind = sniff(path, name=name, declared_type=declared_type, served=served is not None)
+        extracted = EXTRACTORS.load(kind.format)().extract(path, name=name, limits=limits, served=served)
+        return _finished(extracted, format=kind.format, name=name, limits=limits)
+    except ExtractionError as error:
+        if served is None:
+            raise
+        raise ExtractionError(error.happened, advice=ADVICE_FOR_SITES, reason=error.reason, retires=error.retires) from error
 
 
 def probe_limits(limits: Limits) -> Limits:
@@ -47,7 +54,7 @@ def _finished(extracted: Extracted, *, format: str, name: str, limits: Limits) -
     if len(markdown.strip()) < minimum or not has_visible(markdown):
         if extracted.page is not None:
             return replace(extracted, markdown="", title=_title(extracted, name), truncated=False, warnings=warnings)
-        raise ExtractionError(f"{name} holds no text to search in. Upload a file with text.", reason="empty", retires=True)
+        raise ExtractionError(f"{name} holds no text to search in.", advice="Upload a file with text.", reason="empty", retires=True)
     truncated = extracted.truncated
     if len(markdown) > limits.max_chars:
         markdown = cut_text(markdown, limit=limits.max_chars)

@@ -27,8 +27,8 @@ class HtmlExtractor:
         drop_hidden(tree)
         if needs_javascript(marks, tree):
             if page is None:
-                message = f"{name} is a page that JavaScript fills. Save it from a browser once all of it is shown."
-                raise ExtractionError(message, reason="needs_javascript", retires=True)
+                advice = "Save it from a browser once all of it is shown."
+                raise ExtractionError(f"{name} is a page that JavaScript fills.", advice=advice, reason="needs_javascript", retires=True)
             return Extracted(markdown="", title=_page_title(tree), media_type="text/html", page=page | {"needs_javascript": True})
         canonical = page["canonical"] if page else _canonical(tree)
         heading = _heading(tree)
@@ -48,7 +48,7 @@ class HtmlExtractor:
 
 def _nothing(name: str, *, served: Served | None) -> Extracted:
     if served is None:
-        raise ExtractionError(f"{name} holds no text to search in. Upload a page with text.", reason="empty", retires=True)
+        raise ExtractionError(f"{name} holds no text to search in.", advice="Upload a page with text.", reason="empty", retires=True)
     return Extracted(markdown="", title="", media_type="text/html", page=describe_nothing(served=served))
 
 

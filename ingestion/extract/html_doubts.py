@@ -11,6 +11,8 @@ from ingestion.extract.html_tree import Element, text_of
 
 # Larger parts, alone or together, are not left out on trafilatura's word: it also stops in the middle of texts.
 PART_SHARE, SHORT_CHARS, HEAD_LINKS = 0.35, 200, 0.25
+# Texts of this length are documents.
+MAX_CHARS = 200_000
 MIN_REPEATED, GATE_CHARS, MIN_CARDS = 200, 400, 2
 PARTS = frozenset({"div", "section", "article", "aside", "form", "figure", "address", "header"})
 GATE_BLOCKS = frozenset({"p", "div", "li", "td", "section", "aside"})
@@ -77,7 +79,7 @@ def _has_scraps(elements: Iterable[Element], measures: Measures, *, linked: bool
 
 def left_out(region: Element, measures: Measures) -> list[Element]:
     """Of what trafilatura leaves out: pleas, which hold a button, and what stands before and after its text."""
-    opinion = ask_trafilatura(region)
+    opinion = ask_trafilatura(region) if measures.text[region] <= MAX_CHARS else None
     if opinion is None or not opinion.is_trusted:
         return []
     text, most = measures.text, PART_SHARE * measures.text[region]

@@ -15,7 +15,7 @@ from ingestion.extract.html_tree import Element
 logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
 
 # trafilatura takes seconds and hundreds of MB for pages of this size, and pages of this size are documents.
-MAX_ELEMENTS = 25_000
+MAX_ELEMENTS = 10_000
 # Where it keeps less of the words it has lost the document, and its opinion counts for nothing.
 TRUSTED_SHARE = 0.5
 # A part of which it keeps no more is one that it leaves out; its text ends where no more than so much follows.

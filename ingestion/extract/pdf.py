@@ -50,8 +50,8 @@ def _open(data: Path, *, name: str) -> pdfium.PdfDocument:
         pages = len(document)
     except pdfium.PdfiumError as error:
         if getattr(error, "err_code", None) in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
-            message = f"{name} needs a password. Save it without one and upload it again."
-            raise ExtractionError(message, reason="encrypted", retires=True) from error
+            advice = "Save it without one and upload it again."
+            raise ExtractionError(f"{name} needs a password.", advice=advice, reason="encrypted", retires=True) from error
         raise _damaged(name) from error
     if pages < 1:
         document.close()
@@ -70,8 +70,8 @@ def _read_pages(
     with TableReader(data, deadline=deadline) as tables:
         for number, text in _pages(document, tables, last=min(count, limits.max_pages)):
             if time.monotonic() > deadline:
-                message = f"{name} took longer than {limits.max_seconds:g} seconds to read. Split it and upload the parts."
-                raise ExtractionError(message, reason="time_limit", retires=False)
+                happened = f"{name} took longer than {limits.max_seconds:g} seconds to read."
+                raise ExtractionError(happened, advice="Split it and upload the parts.", reason="time_limit", retires=False)
             if text is None:
                 unreadable += 1
                 continue
@@ -138,11 +138,12 @@ def _title(value: Any, *, name: str) -> str:
 
 def _no_text(text: str, *, name: str) -> ExtractionError:
     if text.strip():
-        message = f"{name} holds almost no text ({len(text.strip())} characters). If it is a scan, run text recognition on it first."
-    else:
-        message = f"{name} has no text layer: it is a scan or holds only pictures. Run text recognition on it first."
-    return ExtractionError(message, reason="no_text", retires=True)
+        happened = f"{name} holds almost no text ({len(text.strip())} characters)."
+        return ExtractionError(happened, advice="If it is a scan, run text recognition on it first.", reason="no_text", retires=True)
+    happened = f"{name} has no text layer: it is a scan or holds only pictures."
+    return ExtractionError(happened, advice="Run text recognition on it first.", reason="no_text", retires=True)
 
 
 def _damaged(name: str) -> ExtractionError:
-    return ExtractionError(f"{name} is damaged: no page of it can be opened. Save it again.", reason="damaged", retires=True)
+    happened = f"{name} is damaged: no page of it can be opened."
+    return ExtractionError(happened, advice="Save it again.", reason="damaged", retires=True)

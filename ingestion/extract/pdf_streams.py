@@ -83,5 +83,5 @@ def _feed(stages: list, sizes: list[int], piece: bytes, *, room: int, index: int
 
 def _too_large(name: str, *, one: bool, limits: Limits) -> ExtractionError:
     what, bound = ("One part of it", limits.max_stream_bytes) if one else ("It", limits.max_decoded_bytes)
-    message = f"{name} cannot be read. {what} unpacks to more than {bound // MEBIBYTE} MiB. Save it again in a PDF program, or split it."
-    return ExtractionError(message, reason="too_large", retires=True)
+    happened = f"{name} cannot be read. {what} unpacks to more than {bound // MEBIBYTE} MiB."
+    return ExtractionError(happened, advice="Save it again in a PDF program, or split it.", reason="too_large", retires=True)

@@ -176,7 +176,7 @@ def _lend(path: Path, inside: Path) -> None:
 
 def _sentence(reason: str, name: str, limits: Limits) -> str:
     return {
-        "time_limit": f"{name} took longer than {limits.max_seconds:g} seconds to read. Split it and upload the parts.",
-        "memory_limit": f"{name} needed more than {limits.max_memory_mb} MB of memory to read. Split it and upload the parts.",
+        "time_limit": f"{name} took longer than {limits.max_seconds:g} seconds to read. Split it into smaller ones.",
+        "memory_limit": f"{name} needed more than {limits.max_memory_mb} MB of memory to read. Split it into smaller ones.",
         "crashed": f"{name} made the reading process crash. Save it again in the program it comes from.",
     }[reason]

@@ -53,10 +53,10 @@ def sniff(path: Path, *, name: str, declared_type: str | None = None, served: bo
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
     if not head:
-        raise _refused(f"{name} is empty. Upload a file with content.", reason="empty")
+        raise _refused(f"{name} is empty.", "Upload a file with content.", reason="empty")
     suffix = extension(name)
     if head.startswith(ZIP):
-        raise _refused(_zip_refusal(path, name=name), reason="unsupported")
+        raise _refused(*_zip_refusal(path, name=name), reason="unsupported")
     if head.startswith(OLE2):
         raise _ole2_refusal(path, name=name)
     if _is_pdf(head, suffix=suffix):
@@ -66,8 +66,8 @@ def sniff(path: Path, *, name: str, declared_type: str | None = None, served: bo
     if served:
         return _served_kind(head, suffix=suffix, declared_type=declared_type)
     if suffix in BINARY_EXTENSIONS:
-        message = f"{name} is named .{suffix}, but holds text. Give it the extension of its content, or save it again."
-        raise _refused(message, reason="mislabelled")
+        advice = "Give it the extension of its content, or save it again."
+        raise _refused(f"{name} is named .{suffix}, but holds text.", advice, reason="mislabelled")
     return _text_kind(head, suffix=suffix, declared_type=declared_type)
 
 
@@ -109,32 +109,33 @@ def _is_pdf(head: bytes, *, suffix: str) -> bool:
 def _refuse_binary(head: bytes, *, name: str) -> None:
     for offset, signature, words in BINARY_SIGNATURES:
         if head.startswith(signature, offset):
-            raise _refused(f"{name} is {words}, which is not read. Upload {READABLE}.", reason="unsupported")
+            raise _refused(f"{name} is {words}, which is not read.", f"Upload {READABLE}.", reason="unsupported")
     controls = len(head) - len(head.translate(None, _CONTROLS))
     if b"\0" in head or controls > len(head) // 10:
-        message = f"{name} is a binary file of an unknown kind. Upload {READABLE}; save UTF-16 text with a byte order mark."
-        raise _refused(message, reason="binary")
+        advice = f"Upload {READABLE}; save UTF-16 text with a byte order mark."
+        raise _refused(f"{name} is a binary file of an unknown kind.", advice, reason="binary")
 
 
-def _zip_refusal(path: Path, *, name: str) -> str:
+def _zip_refusal(path: Path, *, name: str) -> tuple[str, str]:
+    """What it is, and what to do."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        return f"{name} is a damaged archive. Save it again, or upload {READABLE}."
+        return f"{name} is a damaged archive.", f"Save it again, or upload {READABLE}."
     for part, words in ZIP_PARTS:
         if any(entry.startswith(part) for entry in names):
-            return f"{name} is {words}, which is not read yet. Save it as PDF or HTML and upload that."
-    return f"{name} is an archive. Unpack it and upload the files in it."
+            return f"{name} is {words}, which is not read yet.", "Save it as PDF or HTML and upload that."
+    return f"{name} is an archive.", "Unpack it and upload the files in it."
 
 
 def _ole2_refusal(path: Path, *, name: str) -> ExtractionError:
     with path.open("rb") as file:
         encrypted = OLE2_ENCRYPTED in file.read(OLE2_SEARCHED_BYTES)
     if encrypted:
-        return _refused(f"{name} needs a password. Save it without one and upload it again.", reason="encrypted")
-    return _refused(f"{name} is an old Office file. Save it as .docx, .xlsx or .pptx.", reason="unsupported")
+        return _refused(f"{name} needs a password.", "Save it without one and upload it again.", reason="encrypted")
+    return _refused(f"{name} is an old Office file.", "Save it as .docx, .xlsx or .pptx.", reason="unsupported")
 
 
-def _refused(message: str, *, reason: str) -> ExtractionError:
-    return ExtractionError(message, reason=reason, retires=True)
+def _refused(happened: str, advice: str, *, reason: str) -> ExtractionError:
+    return ExtractionError(happened, advice=advice, reason=reason, retires=True)

@@ -12,10 +12,10 @@ def figures(shared_documents):
 
 def test_all_pages(figures):
     ours, plain = figures["all"]["lectern"], figures["all"]["trafilatura"]
-    assert ours["f1"] > 0.84, ours
+    assert ours["f1"] > 0.86, ours
     assert ours["recall"] > 0.93, ours
     assert ours["with"] > 0.9, ours
-    assert ours["without_avoided"] > 0.87, ours
+    assert ours["without_avoided"] > max(0.95, plain["without_avoided"]), (ours, plain)
     assert ours["f1"] > plain["f1"] + 0.05
     assert ours["with"] > plain["with"] + 0.1
 
@@ -23,12 +23,12 @@ def test_all_pages(figures):
 @pytest.mark.parametrize(
     ("kind", "wanted", "avoided"),
     [
-        ("article", 0.94, 0.86),
+        ("article", 0.94, 0.93),  # of one article plain trafilatura finds nothing, and so nothing that is not wanted
         ("documentation", 1.0, 1.0),
-        ("forum", 1.0, 0.83),
+        ("forum", 1.0, 1.0),
         ("listing", 0.81, 1.0),
-        ("product", 0.91, 0.86),
-        ("service", 1.0, 0.5),
+        ("product", 0.91, 1.0),
+        ("service", 1.0, 1.0),
     ],
 )
 def test_kinds_of_pages(figures, kind, wanted, avoided):
