@@ -190,6 +190,8 @@ VECTOR_STORES = {"pgvector": "kb.stores.vectors"}
 SOURCE_LISTERS = {"upload": "ingestion.sources.upload:list_files"}
 # How a run comes to know what there is, by the kind of its source; the other stages are the same for all.
 CRAWLS = {"upload": "ingestion.stages.listing:work", "web": "ingestion.sources.web.crawl:work"}
+# How a preview looks at a source, by its kind.
+PREVIEWS = {"upload": "ingestion.sources.listed:ListedLook", "web": "ingestion.sources.web.preview:SiteLook"}
 STAGES = {
     "extract": "ingestion.stages.extract:work",
     "embed": "ingestion.stages.embed:work",

@@ -11,7 +11,8 @@ Verdict = RunItem.Verdict
 
 
 def count_items(run: IngestionRun) -> dict[str, object]:
-    """Counters of PRODUCT section 4; `skipped` and `failed` by reason, `cost` in the currency of the price (None without one)."""
+    """Counters of PRODUCT section 4; `skipped` and `failed` by reason, `cost` in the currency of the price (None without one). `requests`
+    are those to the provider of the model, `http_requests` those to a site."""
     items = RunItem.objects.filter(run=run)
     totals = items.aggregate(
         found=Count("id"),
@@ -24,15 +25,17 @@ def count_items(run: IngestionRun) -> dict[str, object]:
         wanted=Sum("embeddings_computed", default=0),
         embeddings_reused=Sum("embeddings_reused", default=0),
         bytes=Sum("size", default=0),
+        http_requests=Sum("requests", default=0),
     )
+    totals["http_requests"] += (run.crawl_state or {}).get("requests", 0)  # for robots.txt, sitemaps and the like
     calls = ProviderCall.objects.filter(run=run, received_at__isnull=False, error="").aggregate(
         embeddings_computed=Sum("texts", default=0), tokens=Sum("tokens", default=0), requests=Count("id")
     )
-    return {**totals, **calls, "cost": _cost(run, calls["tokens"], calls["embeddings_computed"]), **by_reason(items)}
+    return {**totals, **calls, "cost": cost_of(run, calls["tokens"], calls["embeddings_computed"]), **by_reason(items)}
 
 
-def _cost(run: IngestionRun, tokens: int, embeddings: int) -> str | None:
-    """By the price of the model, else by what the source's settings say a thousand segments cost."""
+def cost_of(run: IngestionRun, tokens: int, embeddings: int) -> str | None:
+    """By the price of the model, else by what the source's settings say a thousand segments cost; None where neither says anything."""
     price = run.space.embedding_model.price_per_million_tokens if run.space_id else None
     if price is not None:
         return str(price * Decimal(tokens) / 1_000_000)

@@ -63,6 +63,11 @@ def read_item(item: RunItem, plan: Plan) -> Reading:
     return result
 
 
+def read_file(item: RunItem, path: Path, plan: Plan) -> Reading:
+    """The same of a file that holds the item's bytes, which need not be stored. Raises `ExtractionError`."""
+    return _reading(item, sandbox().run(_request(item, path, plan)))
+
+
 def _request(item: RunItem, path: Path, plan: Plan) -> dict[str, Any]:
     common = {"path": str(path), "limits": plan.extract, "chunk": plan.chunk}
     if item.markdown is not None:

@@ -16,7 +16,7 @@ from drf_spectacular.generators import SchemaGenerator
 
 from config import addresses, env, problems, queues, roles
 from config.errors import LecternError
-from ingestion import claims
+from ingestion import claims, reconcile
 from ingestion.services.documents import State
 from kb.schemas.describe import describe
 from retrieval.models import Reason
@@ -184,3 +184,13 @@ def test_reasons_and_states_are_those_of_the_code():
     explained = {reason for row in rows(concepts, "An empty answer has exactly one reason:") for reason in _SPAN.findall(row[0])}
     assert explained == set(Reason.values)
     assert {row[0].strip("`") for row in rows(concepts, "### States")} == set(State)
+
+
+def test_what_a_reason_says_about_a_document_is_what_the_rules_say():
+    table = rows(ROOT / "docs" / "concepts.md", "### What does a verdict say about a document?")
+    told = {reason: says.partition(",")[0].partition(":")[0] for codes, _, says in table for reason in _SPAN.findall(codes)}
+    missing = {reason for reason, says in told.items() if says == "missing"}
+    nothing = {reason for reason, says in told.items() if says == "nothing"}
+    assert missing == reconcile.SAYS_GONE | reconcile.NOT_LOOKED_AT
+    assert all(reason in reconcile.SAYS_NOTHING or reason.endswith("_limit") for reason in nothing)
+    assert {reason for reason, says in told.items() if says == "moved"} == {"redirected", "duplicate_of"}

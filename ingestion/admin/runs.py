@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
@@ -19,7 +19,8 @@ from ingestion.admin.confirmations import confirmed, find_object
 from ingestion.counters import count_items
 from ingestion.models import IngestionRun, RunItem
 from ingestion.services import runs
-from ingestion.services.progress import progress_of
+from ingestion.services.crawls import crawl_of_run
+from ingestion.services.progress import progress_of, speed_of
 from kb import access
 from kb.access import Actor, Level
 from kb.admin.rows import RowAdmin, ShownOnly, actor_of
@@ -51,8 +52,10 @@ class RunAdmin(ShownOnly, RowAdmin):
         "status",
         "stop_reason",
         "waiting_for",
+        "speed",
         "documents",
         "live_counters",
+        "site",
         "error",
         "warnings_shown",
         "version",
@@ -64,7 +67,7 @@ class RunAdmin(ShownOnly, RowAdmin):
         "duration",
         "planned",
     )
-    readonly_fields = ("waiting_for", "documents", "live_counters", "warnings_shown", "duration", "planned")
+    readonly_fields = ("waiting_for", "speed", "documents", "live_counters", "site", "warnings_shown", "duration", "planned")
 
     def get_actions_detail(self, request: HttpRequest, object_id: Any) -> list[UnfoldAction]:
         """The buttons that mean something now; what they call refuses by itself if that has changed since."""
@@ -90,6 +93,26 @@ class RunAdmin(ShownOnly, RowAdmin):
     @admin.display(description="waits for")
     def waiting_for(self, run: IngestionRun) -> str:
         return progress_of(run).waiting_for or "-"
+
+    @admin.display(description="gets on")
+    def speed(self, run: IngestionRun) -> str:
+        speed = speed_of(run, progress_of(run))
+        if speed is None:
+            return "-"
+        left = f", {timedelta(seconds=speed.eta_seconds)} to go" if speed.eta_seconds is not None else ""
+        depth = f"; {speed.queue:,} addresses wait, depth {speed.depth}" if speed.depth is not None else ""
+        return f"{speed.per_second} a second{left}{depth}"
+
+    @admin.display(description="site")
+    def site(self, run: IngestionRun) -> SafeString | str:
+        """robots.txt of its hosts, and its sitemaps."""
+        crawl = crawl_of_run(run)
+        if crawl is None:
+            return "-"
+        rows = [(f"{host.origin}/robots.txt", host.robots, host.error) for host in crawl.hosts]
+        rows += [(each["url"], f"{each['outcome']}, {each['pages']:,} pages", each["problem"]) for each in crawl.sitemaps]
+        shown = format_html_join("", '<tr><td class="pr-6">{}</td><td class="pr-6">{}</td><td>{}</td></tr>', rows)
+        return format_html("<table><tbody>{}</tbody></table>", shown) if rows else "-"
 
     @admin.display(description="documents")
     def documents(self, run: IngestionRun) -> str:
@@ -177,11 +200,33 @@ def _editable(request: HttpRequest, run: IngestionRun) -> IngestionRun:
 
 @admin.register(RunItem)
 class RunItemAdmin(ShownOnly, RowAdmin):
-    list_display = ("key", "title", "stage", "verdict", "reason", "error", "chunks", "embeddings_computed", "size_shown", "changed_at")
-    list_filter = ("verdict", "reason", "stage")
-    search_fields = ("key", "title")
+    list_display = (
+        "key",
+        "title",
+        "stage",
+        "verdict",
+        "reason",
+        "error",
+        "status",
+        "depth",
+        "led_there",
+        "chunks",
+        "size_shown",
+        "changed_at",
+    )
+    list_filter = ("verdict", "reason", "stage", "via")
+    search_fields = ("key", "title", "url")
+    readonly_fields = ("status", "led_there", "size_shown")
     ordering = ("-id",)
     exclude = ("key_hash", "content_hash", "text_hashes", "passages", "extracted", "lease_token", "blob", "markdown")
+
+    @admin.display(description="HTTP")
+    def status(self, item: RunItem) -> str:
+        return str((item.response or {}).get("status", "-"))
+
+    @admin.display(description="found on")
+    def led_there(self, item: RunItem) -> str:
+        return item.led_there or item.via or "-"
 
     @admin.display(description="size", ordering="size")
     def size_shown(self, item: RunItem) -> str:
@@ -191,7 +236,8 @@ class RunItemAdmin(ShownOnly, RowAdmin):
         return Q(organization=actor.organization, run__knowledge_base__in=access.knowledge_bases(actor).values("id"))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RunItem]:
-        return super().get_queryset(request).defer("passages", "text_hashes", "extracted")
+        pages = RunItem.objects.filter(id=OuterRef("found_on")).values("url")[:1]
+        return super().get_queryset(request).annotate(led_there=Subquery(pages)).defer("passages", "text_hashes", "extracted")
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
         return lookup == "run__id__exact" or super().lookup_allowed(lookup, value, request)

@@ -1,4 +1,4 @@
-"""Sources: run, purge, and the files of upload sources. What they are is edited in their knowledge base."""
+"""Sources: look, run, purge, and the files of upload sources. What they are is edited in their knowledge base."""
 
 from typing import Any, ClassVar
 
@@ -9,11 +9,13 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from unfold.dataclasses import UnfoldAction
 from unfold.decorators import action
 
 from config.errors import LecternError
 from config.paging import NEWEST_FIRST, take_page
 from ingestion.admin.confirmations import carry_out, confirmed, find_object, page_of
+from ingestion.admin.looks import Looks, editable
 from ingestion.models import IngestionRun
 from ingestion.services import files, pushes, runs
 from ingestion.services.documents import find_documents
@@ -31,7 +33,7 @@ if admin.site.is_registered(Source):
 
 
 @admin.register(Source)
-class SourceAdmin(ShownOnly, RowAdmin):
+class SourceAdmin(Looks, ShownOnly, RowAdmin):
     within_knowledge_base: ClassVar[bool] = True
     list_display = ("name", "knowledge_base", "kind", "enabled", "documents", "last_run")
     list_filter = ("kind", "enabled")
@@ -40,20 +42,29 @@ class SourceAdmin(ShownOnly, RowAdmin):
     ordering = ("knowledge_base__name", "name")
     fields = ("name", "knowledge_base", "kind", "enabled", "state", "documents", "last_run", "next_run", "last_fire", "created_at")
     readonly_fields = ("documents", "last_run", "next_run", "last_fire")
-    actions_detail = ("run_now", "purge", "show_files")
+    actions_detail = ("run_now", "preview", "why", "purge", "show_files")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Source]:
         rows = super().get_queryset(request).filter(state=Source.State.ACTIVE)
         return rows.annotate(alive=Count("documents", filter=Q(documents__tombstoned_at=None)))
+
+    def get_actions_detail(self, request: HttpRequest, object_id: Any) -> list[UnfoldAction]:
+        """Only an upload source has files, only a site has pages that may be missing."""
+        source = self.get_object(request, str(object_id))
+        absent = {"why" if source is None or source.kind != Source.Kind.WEB else "show_files"}
+        names = {f"{self.opts.app_label}_{self.opts.model_name}_{name}" for name in absent}
+        return [button for button in super().get_actions_detail(request, object_id) if button.action_name not in names]
 
     @admin.display(description="documents", ordering="alive")
     def documents(self, source: Source) -> int:
         return source.alive
 
     @admin.display(description="last run")
-    def last_run(self, source: Source) -> str:
+    def last_run(self, source: Source) -> SafeString | str:
         run = IngestionRun.objects.filter(source=source, kind=IngestionRun.Kind.INGEST).order_by("-created_at").first()
-        return f"{run.created_at:%Y-%m-%d %H:%M} {run.status}" if run else "-"
+        if run is None:
+            return "-"
+        return format_html('<a href="{}">{} {}</a> {}', page_of(run), f"{run.created_at:%Y-%m-%d %H:%M}", run.status, run.error[:200])
 
     @admin.display(description="next run")
     def next_run(self, source: Source) -> str:
@@ -77,7 +88,7 @@ class SourceAdmin(ShownOnly, RowAdmin):
         sentences = [f"This starts a run of {source}. It takes in what is new or changed, and costs embeddings for that alone."]
 
         def act() -> str:
-            run = runs.start_run(_editable(request, source), user=request.user)
+            run = runs.start_run(editable(request, source), user=request.user)
             return f"The run {run.id} is queued."
 
         return confirmed(self, request, source, title="Run this source now?", sentences=sentences, button="Run now", act=act)
@@ -92,7 +103,7 @@ class SourceAdmin(ShownOnly, RowAdmin):
         ]
 
         def act() -> str:
-            return f"{runs.purge_source(_editable(request, source), user=request.user)} documents will be taken in anew by the next run."
+            return f"{runs.purge_source(editable(request, source), user=request.user)} documents will be taken in anew by the next run."
 
         return confirmed(self, request, source, title="Purge this source?", sentences=sentences, button="Purge", act=act)
 
@@ -108,12 +119,12 @@ class SourceAdmin(ShownOnly, RowAdmin):
         return TemplateResponse(request, "ingestion/admin/files.html", self._files_context(request, source))
 
     def _change_files(self, request: HttpRequest, source: Source) -> str:
-        editable = _editable(request, source)
+        mine = editable(request, source)
         if request.POST.get("action") == "delete":
             actor = actor_of(request, source.organization)
-            document = access.get_row(actor, Document, request.POST.get("file", ""), Level.EDIT, source=editable, file__isnull=False)
+            document = access.get_row(actor, Document, request.POST.get("file", ""), Level.EDIT, source=mine, file__isnull=False)
             return f"{document.key} was deleted with {pushes.delete_document(document)} chunks."
-        result = files.store_files(editable, request.FILES.getlist("files"), user=request.user)
+        result = files.store_files(mine, request.FILES.getlist("files"), user=request.user)
         for rejected in result.rejected:
             messages.error(request, f"{rejected.file_name}: {rejected.reason}")
         return f"{len(result.documents)} files were stored. The next run takes them in."
@@ -136,15 +147,9 @@ class SourceAdmin(ShownOnly, RowAdmin):
         }
 
 
-def _editable(request: HttpRequest, source: Source) -> Source:
-    """The source, for who may edit its knowledge base; else `Forbidden`."""
-    actor = actor_of(request, source.organization)
-    return access.get_source(actor, access.get_knowledge_base(actor, source.knowledge_base_id, Level.EDIT), source.id)
-
-
 def _may_write(request: HttpRequest, source: Source) -> bool:
     try:
-        _editable(request, source)
+        editable(request, source)
     except LecternError:
         return False
     return True

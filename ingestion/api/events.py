@@ -22,7 +22,7 @@ from rest_framework.views import APIView
 
 from config.errors import Forbidden, NotAuthenticated, NotFound
 from config.openapi import header
-from ingestion.api.runs import run_document
+from ingestion.api.runs import run_detail
 from ingestion.models import IngestionRun
 from kb import access
 from kb.access import Actor
@@ -35,7 +35,7 @@ RENEW_SECONDS = 10.0
 KEEP_ALIVE_SECONDS = 15.0
 RETRY_MILLISECONDS = 3000
 # What moves while nothing happens; it is told with the next change.
-_RESTLESS = ("progressed_at",)
+_RESTLESS = ("progressed_at", "progress")
 
 
 class EventStream(JSONRenderer):
@@ -110,7 +110,7 @@ async def run_events(actor: Actor, run_id: UUID, seen: str) -> AsyncIterator[byt
 
 def look(actor: Actor, run_id: UUID) -> Look:
     run = access.get_row(actor, IngestionRun, run_id)
-    document = run_document(run).model_dump(mode="json")
+    document = run_detail(run).model_dump(mode="json")
     steady = {key: value for key, value in document.items() if key not in _RESTLESS}
     digest = hashlib.sha256(json.dumps(steady, sort_keys=True).encode()).hexdigest()[:16]
     return Look(digest, json.dumps(document, ensure_ascii=False), finished=not run.is_open)

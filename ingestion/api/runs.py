@@ -1,7 +1,8 @@
 """Runs: start, watch, stop, and answer for what one would remove."""
 
+from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
@@ -14,8 +15,8 @@ from config.openapi import PAGE_PARAMETERS, Paged
 from config.paging import limit_of, take_page
 from ingestion import claims
 from ingestion.models import IngestionRun
-from ingestion.services import runs
-from ingestion.services.progress import progress_of
+from ingestion.services import crawls, runs
+from ingestion.services.progress import Progress, progress_of, speed_of
 from kb import access
 from kb.access import Level
 
@@ -54,6 +55,58 @@ class Run(BaseModel):
     planned_removals: int = Field(description="Documents that a confirmation would remove.")
 
 
+class HostAnswer(BaseModel):
+    origin: str
+    robots: str = Field(description="read, none (no rules), unavailable (nothing was asked of it) or ignored.")
+    status: int | None = Field(description="Of its robots.txt; null if there was no answer.")
+    crawl_delay: float | None = Field(description="Seconds that its robots.txt asks for.")
+    error: str | None
+
+
+class SitemapAnswer(BaseModel):
+    url: str
+    outcome: str = Field(description="read, none (404), unreadable or left_out (too many).")
+    pages: int
+    problem: str | None = Field(description="With one, a run concludes nothing about what it did not find.")
+
+
+class CrawlAnswer(BaseModel):
+    """What was met of a site beyond its pages."""
+
+    hosts: list[HostAnswer]
+    sitemaps: list[SitemapAnswer]
+    same_for_all: bool = Field(description="The site answers made-up addresses with its start page, as for maintenance.")
+
+    @classmethod
+    def of(cls, crawl: crawls.Crawl | None) -> Self | None:
+        if crawl is None:
+            return None
+        return cls(
+            hosts=[
+                HostAnswer(origin=h.origin, robots=h.robots, status=h.status, crawl_delay=h.crawl_delay, error=h.error or None)
+                for h in crawl.hosts
+            ],
+            sitemaps=[SitemapAnswer(**{**sitemap, "problem": sitemap["problem"] or None}) for sitemap in crawl.sitemaps],
+            same_for_all=crawl.same_for_all,
+        )
+
+
+class Speed(BaseModel):
+    """How an open run gets on."""
+
+    per_second: float = Field(description="Documents, or pages, that got their verdict in the last half minute.")
+    eta_seconds: int | None = Field(description="For what is known now, at this rate; a crawl may find more. Null when nothing moves.")
+    depth: int | None = Field(description="Of a crawl: how many links from the start it is.")
+    queue: int = Field(description="Addresses that wait to be asked for.")
+
+
+class RunDetail(Run):
+    """One run, with what is looked up for one at a time."""
+
+    progress: Speed | None = Field(description="While it is open.")
+    crawl: CrawlAnswer | None = Field(description="Of a run over a site.")
+
+
 class RunAnswered(BaseModel):
     """`documents`: how many were removed (confirm) or stay (reject)."""
 
@@ -62,8 +115,8 @@ class RunAnswered(BaseModel):
     documents: int
 
 
-def run_document(run: IngestionRun) -> Run:
-    progress = progress_of(run)
+def run_document(run: IngestionRun, progress: Progress | None = None) -> Run:
+    progress = progress or progress_of(run)
     return Run(
         id=run.id,
         knowledge_base_id=run.knowledge_base_id,
@@ -86,6 +139,16 @@ def run_document(run: IngestionRun) -> Run:
         error=run.error or None,
         warnings=run.warnings,
         planned_removals=runs.count_planned(run),
+    )
+
+
+def run_detail(run: IngestionRun) -> RunDetail:
+    progress = progress_of(run)
+    speed = speed_of(run, progress)
+    return RunDetail(
+        **dict(run_document(run, progress)),
+        progress=Speed(**asdict(speed)) if speed else None,
+        crawl=CrawlAnswer.of(crawls.crawl_of_run(run)),
     )
 
 
@@ -122,17 +185,17 @@ class SourceRunsView(APIView):
 
 
 class RunView(APIView):
-    @extend_schema(operation_id="read_run", responses={200: Run}, tags=["runs"])
+    @extend_schema(operation_id="read_run", responses={200: RunDetail}, tags=["runs"])
     def get(self, request: Request, run_id: str) -> Response:
-        return Response(run_document(get_run(request, run_id)).model_dump(mode="json"))
+        return Response(run_detail(get_run(request, run_id)).model_dump(mode="json"))
 
 
 class CancelRunView(APIView):
-    @extend_schema(operation_id="cancel_run", request=None, responses={200: Run}, tags=["runs"])
+    @extend_schema(operation_id="cancel_run", request=None, responses={200: RunDetail}, tags=["runs"])
     def post(self, request: Request, run_id: str) -> Response:
         """Stop an open run; what it has published stays. 409 if it has ended."""
         runs.cancel_run(get_run(request, run_id, Level.EDIT))
-        return Response(run_document(get_run(request, run_id)).model_dump(mode="json"))
+        return Response(run_detail(get_run(request, run_id)).model_dump(mode="json"))
 
 
 class ConfirmRunView(APIView):

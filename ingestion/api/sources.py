@@ -1,4 +1,4 @@
-"""Sources as they stand, and what is done to one: a look at what a run would do, its documents, and its purge."""
+"""Sources as they stand, and what is done to one: its documents, and its purge."""
 
 from datetime import datetime
 from typing import Literal
@@ -15,7 +15,7 @@ from config.paging import limit_of, take_page
 from ingestion.api.documents import FILTERS, DocumentSummary, document_page
 from ingestion.api.parameters import flag_of
 from ingestion.models import ScheduleFire
-from ingestion.services import previews, runs, sources
+from ingestion.services import runs, sources
 from kb import access
 from kb.access import Level
 from kb.models import Source
@@ -44,32 +44,6 @@ class SourceAnswer(BaseModel):
     next_run_at: datetime | None = Field(description="In the past while a missed time waits to be made good.")
     last_fire: Fire | None
     created_at: datetime
-
-
-class PreviewedDocument(BaseModel):
-    document_id: UUID
-    name: str
-    title: str
-    change: previews.Change
-    chunks: int
-    embeddings: int = Field(description="Chunks whose vectors are not paid yet.")
-    tokens: int = Field(description="Of those chunks.")
-    error: str | None
-
-
-class SourcePreview(BaseModel):
-    """What a run would do now; nothing was written. Unchanged documents are only counted."""
-
-    source_id: UUID
-    complete: bool = Field(description="False when time or the number of documents ended it; then nothing is called gone.")
-    seconds: float
-    counts: dict[previews.Change, int]
-    chunks: int
-    embeddings: int
-    tokens: int
-    cost: str | None = Field(description="By the model's price; null without one.")
-    warnings: list[str]
-    documents: list[PreviewedDocument]
 
 
 class SourcePurged(BaseModel):
@@ -127,41 +101,6 @@ class SourceFiresView(APIView):
         source = access.get_source(request.user, knowledge_base, source_id)
         page = take_page(sources.fires_of(source), cursor=request.query_params.get("cursor"), limit=limit_of(request))
         return Response({"items": [_fire(fire).model_dump(mode="json") for fire in page.items], "next_cursor": page.next_cursor})
-
-
-class PreviewSourceView(APIView):
-    @extend_schema(operation_id="preview_source", request=None, responses={200: SourcePreview}, tags=["sources"])
-    def post(self, request: Request, kb_id: str, source_id: str) -> Response:
-        """Bounded in time (under two minutes) and documents. 429 with Retry-After while three others are under way here."""
-        knowledge_base = access.get_knowledge_base(request.user, kb_id, Level.EDIT)
-        source = access.get_source(request.user, knowledge_base, source_id)
-        found = previews.preview_source(source)
-        answer = SourcePreview(
-            source_id=source.id,
-            complete=found.complete,
-            seconds=found.seconds,
-            counts={previews.Change(change): number for change, number in found.counts.items()},
-            chunks=found.chunks,
-            embeddings=found.embeddings,
-            tokens=found.tokens,
-            cost=found.cost,
-            warnings=list(found.warnings),
-            documents=[_row(row) for row in found.documents],
-        )
-        return Response(answer.model_dump(mode="json"))
-
-
-def _row(row: previews.Previewed) -> PreviewedDocument:
-    return PreviewedDocument(
-        document_id=row.document.id,
-        name=row.document.key,
-        title=row.document.title,
-        change=row.change,
-        chunks=row.chunks,
-        embeddings=row.embeddings,
-        tokens=row.tokens,
-        error=row.error or None,
-    )
 
 
 class SourceDocumentsView(APIView):

@@ -4,10 +4,12 @@ from django.urls import path
 
 from ingestion.api.documents import DocumentsView, DocumentView
 from ingestion.api.events import RunEventsView
+from ingestion.api.explanations import WhyView
 from ingestion.api.files import FileContentView, FilesView, FileView
 from ingestion.api.ingestions import IngestionView, IngestView
+from ingestion.api.previews import PreviewSourceView
 from ingestion.api.runs import CancelRunView, ConfirmRunView, RejectRunView, RunSourceView, RunView, SourceRunsView
-from ingestion.api.sources import PreviewSourceView, SourceDocumentsView, SourceFiresView, SourcesView, SourceView
+from ingestion.api.sources import SourceDocumentsView, SourceFiresView, SourcesView, SourceView
 from ingestion.api.verdicts import RunDocumentsView
 
 KB = "knowledge-bases/<str:kb_id>"
@@ -24,6 +26,7 @@ urlpatterns = [
     path(f"{SOURCE}/fires", SourceFiresView.as_view(), name="source-fires"),
     path(f"{SOURCE}/run", RunSourceView.as_view(), name="source-run"),
     path(f"{SOURCE}/preview", PreviewSourceView.as_view(), name="source-preview"),
+    path(f"{SOURCE}/why", WhyView.as_view(), name="source-why"),
     path(f"{SOURCE}/runs", SourceRunsView.as_view(), name="source-runs"),
     path(f"{SOURCE}/documents", SourceDocumentsView.as_view(), name="source-documents"),
     path(f"{SOURCE}/files", FilesView.as_view(), name="source-files"),

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -22,7 +22,7 @@ from config.paging import limit_of, take_page
 from ingestion.api.parameters import choice_of, text_of
 from ingestion.api.runs import get_run
 from ingestion.models import RunItem
-from ingestion.services.verdicts import find_items
+from ingestion.services.verdicts import find_items, pages_that_led_to
 
 CSV_PAGE = 500
 FORMULA_STARTS = ("=", "+", "-", "@", "|", "%")
@@ -37,7 +37,7 @@ class Verdict(BaseModel):
     title: str
     stage: str
     verdict: str | None = Field(description="ingested, unchanged, skipped, failed or removed.")
-    reason: str | None = Field(description="A code, such as no_text, encrypted or superseded.")
+    reason: str | None = Field(description="A code, such as no_text, robots or superseded.")
     error: str | None
     warnings: list[str]
     chunks: int
@@ -45,6 +45,13 @@ class Verdict(BaseModel):
     embeddings_reused: int
     tokens: int
     size: int
+    url: str | None = Field(description="Of a page: the address as published, which was asked for. `name` is what it is known by.")
+    depth: int | None = Field(description="Links from the start.")
+    via: str | None = Field(description="How the crawl came to it: start, link, sitemap, redirect or canonical.")
+    found_on: str | None = Field(description="The page that led there.")
+    http_status: int | None
+    target: str | None = Field(description="Where its redirect or canonical leads.")
+    requests: int = Field(description="How often it was asked for over the network.")
     changed_at: datetime
 
 
@@ -66,8 +73,8 @@ class RunDocumentsView(APIView):
         responses={200: Paged[Verdict], (200, "text/csv"): OpenApiTypes.STR},
         parameters=[
             query("verdict", f"One of {', '.join(RunItem.Verdict.values)}.", enum=RunItem.Verdict.values),
-            query("reason", "A code, such as no_text."),
-            query("q", "Words that stand in the title or the name."),
+            query("reason", "A code, such as no_text or out_of_scope."),
+            query("q", "Words that stand in the title, the name or the address."),
             *PAGE_PARAMETERS,
         ],
         tags=["runs"],
@@ -83,10 +90,16 @@ class RunDocumentsView(APIView):
         if request.accepted_renderer.media_type == CsvRows.media_type:
             return _csv(rows, run_id)
         page = take_page(rows, cursor=request.query_params.get("cursor"), limit=limit_of(request), ordering=("id",))
-        return Response({"items": [verdict_row(item).model_dump(mode="json") for item in page.items], "next_cursor": page.next_cursor})
+        return Response({"items": [row.model_dump(mode="json") for row in verdict_rows(page.items)], "next_cursor": page.next_cursor})
 
 
-def verdict_row(item: RunItem) -> Verdict:
+def verdict_rows(items: Sequence[RunItem]) -> list[Verdict]:
+    sources = pages_that_led_to(items)
+    return [_row(item, sources) for item in items]
+
+
+def _row(item: RunItem, sources: Mapping[int, str]) -> Verdict:
+    response = item.response or {}
     return Verdict(
         id=item.id,
         document_id=item.document_id,
@@ -102,6 +115,13 @@ def verdict_row(item: RunItem) -> Verdict:
         embeddings_reused=item.embeddings_reused,
         tokens=item.tokens,
         size=item.size,
+        url=item.url or None,
+        depth=item.depth if item.via else None,
+        via=item.via or None,
+        found_on=sources.get(item.found_on or 0),
+        http_status=response.get("status"),
+        target=response.get("target"),
+        requests=item.requests,
         changed_at=item.changed_at,
     )
 
@@ -118,11 +138,11 @@ async def csv_lines(rows: QuerySet[RunItem]) -> AsyncIterator[bytes]:
     after = 0
     while page := await sync_to_async(_page)(rows, after):
         after = page[-1].id
-        yield b"".join(_line([getattr(verdict_row(item), column) for column in COLUMNS]) for item in page)
+        yield b"".join(_line([getattr(row, column) for column in COLUMNS]) for row in page)
 
 
-def _page(rows: QuerySet[RunItem], after: int) -> list[RunItem]:
-    return list(rows.filter(id__gt=after).order_by("id")[:CSV_PAGE])
+def _page(rows: QuerySet[RunItem], after: int) -> list[Verdict]:
+    return verdict_rows(list(rows.filter(id__gt=after).order_by("id")[:CSV_PAGE]))
 
 
 def _line(values: object) -> bytes:

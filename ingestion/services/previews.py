@@ -2,32 +2,35 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from decimal import Decimal
+from dataclasses import dataclass, field
 from enum import StrEnum
 from threading import BoundedSemaphore
-from typing import Any
-from uuid import UUID
 
 from django.conf import settings
 
-from config.errors import Conflict, LecternError, TooManyRequests
+from config.errors import Conflict, TooManyRequests
 from config.registry import Registry
+from ingestion.counters import cost_of
 from ingestion.models import EmbeddedText, IngestionRun, RunItem
-from ingestion.plan import Plan, plan_for
-from ingestion.reading import read_item, text_hash
-from ingestion.sources.base import Listed
-from ingestion.stages.listing import item_for
+from ingestion.plan import plan_for
+from ingestion.reading import Reading, text_hash
+from ingestion.reconcile import Action, what_was_seen
+from ingestion.services.crawls import Crawl, crawl_of_look
+from ingestion.sources.base import Look
+from ingestion.sources.web.preview import SiteLook
+from ingestion.sources.web.state import SiteState
+from ingestion.stages.finish import conclude, finding
 from kb.models import Document, KnowledgeBase, Source
 
 MAX_SECONDS = 100.0
 MAX_DOCUMENTS = 500
+MAX_SKIPPED = 200
 AT_ONCE = 3
 RETRY_SECONDS = 30
-PAGE = 50
 _running = BoundedSemaphore(AT_ONCE)
+Stage, Verdict = RunItem.Stage, RunItem.Verdict
 
 
 class Change(StrEnum):
@@ -40,19 +43,22 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Previewed:
-    """One document; `tokens` are those of chunks whose vectors are not paid yet."""
+    """One document, `None` while there is no row of it; `tokens` are those of chunks whose vectors are not paid yet."""
 
-    document: Document
+    document: Document | None
+    name: str
+    title: str
     change: Change
     chunks: int = 0
     embeddings: int = 0
     tokens: int = 0
-    error: str = ""
+    reason: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Unchanged documents are only counted. `complete` is false when a bound ended it: then nothing is called gone."""
+    """Unchanged documents are only counted. When a bound ended it, `stopped` says so, and nothing is called gone."""
 
     documents: list[Previewed]
     counts: dict[str, int]
@@ -60,14 +66,21 @@ class Preview:
     embeddings: int
     tokens: int
     cost: str | None
-    complete: bool
+    stopped: str
     seconds: float
     warnings: tuple[str, ...]
+    reasons: dict[str, int]
+    skipped: list[RunItem]
+    crawl: Crawl | None
+
+    @property
+    def complete(self) -> bool:
+        return not self.stopped
 
 
 def preview_source(source: Source, *, max_seconds: float = MAX_SECONDS, max_documents: int = MAX_DOCUMENTS) -> Preview:
-    """Read what the source has now and compare. `TooManyRequests` while three others are at it in this process."""
-    if source.kind not in settings.SOURCE_LISTERS:
+    """Look at what the source has now and compare. `TooManyRequests` while three others are at it in this process."""
+    if source.kind not in settings.PREVIEWS:
         raise Conflict(f"A source of kind {source.kind} has nothing that lists its documents; there is nothing to preview.")
     with _place():
         return _preview(source, time.monotonic(), max_seconds, max_documents)
@@ -93,61 +106,86 @@ def _preview(source: Source, started: float, max_seconds: float, max_documents: 
         space=knowledge_base.space,
     )
     plan = plan_for(run)
-    found: list[Previewed] = []
-    seen: list[UUID] = []
-    complete = True
-    for entry in _listed(source):
-        left = started + max_seconds - time.monotonic()
-        if left <= 0 or len(seen) >= max_documents:
-            complete = False
-            break
-        seen.append(entry.document.id)
-        found.append(_look(run, entry, plan, left))
-    if complete:
-        gone = Document.objects.filter(source=source, tombstoned_at=None).exclude(id__in=seen).order_by("id")[:max_documents]
-        found += [Previewed(document, Change.GONE) for document in gone]
-    tokens = sum(row.tokens for row in found)
-    number = Counter(row.change for row in found)
-    price = run.space.embedding_model.price_per_million_tokens
+    look = Registry("preview", settings.PREVIEWS).load(source.kind)(run, plan, until=started + max_seconds, most=max_documents)
+    estimate = _Estimate(run)
+    rows = [estimate.count(reading) for reading in look.read()]
+    rows += [_failed(item) for item in look.items if item.verdict == Verdict.FAILED]
+    gone, warnings = ([], ()) if look.stopped else _gone(run, look)
+    rows += gone[:max_documents]
+    verdicts = Counter(item.verdict for item in look.items)
+    number = Counter(row.change for row in rows) + Counter({Change.UNCHANGED: verdicts[Verdict.UNCHANGED]})
+    number[Change.GONE] = len(gone)
+    skipped = [item for item in look.items if item.verdict == Verdict.SKIPPED]
+    crawl = crawl_of_look(look)
     return Preview(
-        documents=[row for row in found if row.change != Change.UNCHANGED],
+        documents=rows,
         counts={change.value: number[change] for change in Change},
-        chunks=sum(row.chunks for row in found),
-        embeddings=sum(row.embeddings for row in found),
-        tokens=tokens,
-        cost=str(price * Decimal(tokens) / 1_000_000) if price is not None else None,
-        complete=complete,
+        chunks=sum(row.chunks for row in rows),
+        embeddings=estimate.embeddings,
+        tokens=estimate.tokens,
+        cost=cost_of(run, estimate.tokens, estimate.embeddings),
+        stopped=look.stopped,
         seconds=round(time.monotonic() - started, 3),
-        warnings=plan.warnings,
+        warnings=(*plan.warnings, *(crawl.warnings if crawl else ()), *warnings),
+        reasons=dict(Counter(item.reason for item in skipped)),
+        skipped=skipped[:MAX_SKIPPED],
+        crawl=crawl,
     )
 
 
-def _listed(source: Source) -> Iterator[Listed]:
-    lister = Registry("source", settings.SOURCE_LISTERS).load(source.kind)
-    after: UUID | None = None
-    while page := list(lister(source, after=after, limit=PAGE)):
-        yield from page
-        after = page[-1].document.id
+@dataclass(slots=True)
+class _Estimate:
+    """What would be paid: a text that stands in several documents is paid once."""
+
+    run: IngestionRun
+    embeddings: int = 0
+    tokens: int = 0
+    _known: set[bytes] = field(default_factory=set)
+
+    def count(self, reading: Reading) -> Previewed:
+        run, item, document = self.run, reading.item, reading.item.document
+        prefix = run.space.embedding_model.document_prefix
+        wanted = {text_hash(prefix + text): passage["tokens"] for text, passage in zip(reading.texts(), reading.passages, strict=True)}
+        wanted = {digest: tokens for digest, tokens in wanted.items() if digest not in self._known}
+        self._known.update(wanted)
+        paid = EmbeddedText.objects.filter(
+            organization_id=run.organization_id, space_id=run.space_id, text_hash__in=list(wanted), vector__isnull=False
+        )
+        for digest in paid.values_list("text_hash", flat=True):
+            wanted.pop(bytes(digest), None)
+        self.embeddings += len(wanted)
+        self.tokens += sum(wanted.values())
+        answers = document is not None and document.generation and document.tombstoned_at is None
+        return Previewed(
+            document,
+            name=item.key,
+            title=(reading.extracted["title"] or item.title)[:300],
+            change=Change.CHANGED if answers else Change.NEW,
+            chunks=len(reading.passages),
+            embeddings=len(wanted),
+            tokens=sum(wanted.values()),
+        )
 
 
-def _look(run: IngestionRun, entry: Listed, plan: Plan, left: float) -> Previewed:
-    item = item_for(run, entry, plan)
-    document = entry.document
-    if item.verdict == RunItem.Verdict.UNCHANGED:
-        return Previewed(document, Change.UNCHANGED)
-    if item.verdict:
-        return Previewed(document, Change.FAILED, error=item.error)
-    limits: dict[str, Any] = {**plan.extract, "max_seconds": max(1.0, min(left, plan.extract.get("max_seconds", 60.0)))}
-    try:
-        reading = read_item(item, replace(plan, extract=limits))
-    except LecternError as error:
-        return Previewed(document, Change.FAILED, error=error.message)
-    prefix = run.space.embedding_model.document_prefix
-    wanted = {text_hash(prefix + text): passage["tokens"] for text, passage in zip(reading.texts(), reading.passages, strict=True)}
-    paid = EmbeddedText.objects.filter(
-        organization_id=run.organization_id, space_id=run.space_id, text_hash__in=wanted, vector__isnull=False
-    ).values_list("text_hash", flat=True)
-    for digest in paid:
-        wanted.pop(bytes(digest), None)
-    change = Change.CHANGED if document.generation and document.tombstoned_at is None else Change.NEW
-    return Previewed(document, change, chunks=len(reading.passages), embeddings=len(wanted), tokens=sum(wanted.values()))
+def _failed(item: RunItem) -> Previewed:
+    return Previewed(item.document, item.key, item.title, Change.FAILED, reason=item.reason, text=item.error)
+
+
+def _gone(run: IngestionRun, look: Look) -> tuple[list[Previewed], Sequence[str]]:
+    """Documents that a run would count as missing or remove, by the rules of its finish; and what there is to say about that."""
+    seen = what_was_seen({bytes(i.key_hash): finding(i.verdict or Verdict.INGESTED, i.reason, i.response) for i in look.items})
+    known = Document.objects.filter(source=run.source_id, tombstoned_at=None)
+    decided = conclude(run, known, seen, completed=True, site=look.state if isinstance(look, SiteLook) else SiteState())
+    removals = set(decided.removals)
+    ids = [each.document for each in decided.decisions if each.action == Action.MISS or each.document in removals]
+    gone = known.filter(id__in=ids).defer("metadata", "page_spans").order_by("id")
+    if not decided.concludes:
+        return [], ("A run that sees this concludes nothing about documents that it does not find.",)
+    braked = f"It would remove {len(removals)} documents, so it would ask for a confirmation first."
+    return [_missing(row, row.id in removals, run) for row in gone], ((braked,) if decided.braked else ())
+
+
+def _missing(document: Document, removed: bool, run: IngestionRun) -> Previewed:
+    limit = plan_for(run).settings.tombstone_after_missed_runs
+    text = "A run would remove it." if removed else f"Missing in {document.missed_runs + 1} runs; it is removed after {limit} in a row."
+    return Previewed(document, document.key, document.title, Change.GONE, text=text)

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
+from math import ceil
 
 from django.db.models import Count, Max, Min, Q
 from django.utils import timezone
@@ -11,12 +13,15 @@ from config.errors import LecternError
 from ingestion import fleet, limiter, wakes
 from ingestion.counters import count_items
 from ingestion.models import IngestionRun, RunItem
+from ingestion.plan import plan_for
 from ingestion.stages.slices import NEXT
 from ingestion.wakes import ROUTES
 from kb.embedding import spec_of
+from kb.models import Source
 
 PAUSE = "provider pause"
 EMBED = "embed"
+RATE_SECONDS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,17 @@ class Progress:
     counters: Mapping[str, object]
     position: int | None = None
     waiting_for: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """How an open run gets on: verdicts a second of late, the seconds that are left at that rate (None when nothing moves), and of a crawl
+    the depth that it is at and the addresses that wait."""
+
+    per_second: float
+    eta_seconds: int | None
+    depth: int | None
+    queue: int
 
 
 def waiting_for(seen: Situation, slots: Mapping[str, int]) -> str:
@@ -65,6 +81,36 @@ def progress_of(run: IngestionRun) -> Progress:
     seen = _situation(run)
     begun = run.started_at is not None or counters["found"]
     return Progress(counters, None if begun else seen.ahead + 1, waiting_for(seen, fleet.slots()))
+
+
+def speed_of(run: IngestionRun, progress: Progress) -> Speed | None:
+    """None for a run that has ended. What was never asked for costs no time and does not count."""
+    if not run.is_open:
+        return None
+    now = timezone.now()
+    since = max(now - timedelta(seconds=RATE_SECONDS), run.started_at or run.created_at)
+    items = RunItem.objects.filter(run=run)
+    looked_at = items.filter(Q(requests__gt=0) | Q(blob__isnull=False))
+    done = looked_at.filter(stage=RunItem.Stage.DONE, changed_at__gt=since).count()
+    rate = done / max(1.0, (now - since).total_seconds())
+    waiting = items.filter(stage__in=(RunItem.Stage.FOUND, RunItem.Stage.FETCHED))
+    found = waiting.aggregate(depth=Min("depth"), queue=Count("id", filter=Q(stage=RunItem.Stage.FOUND)))
+    is_crawl = run.source.kind == Source.Kind.WEB
+    return Speed(
+        per_second=round(rate, 2),
+        eta_seconds=ceil(_left(run, progress) / rate) if rate else None,
+        depth=found["depth"] if is_crawl else None,
+        queue=found["queue"],
+    )
+
+
+def _left(run: IngestionRun, progress: Progress) -> int:
+    """Items that will still be worked: of those that wait, a crawl asks for no more than it may have."""
+    counters = progress.counters
+    web = plan_for(run).web if run.source.kind == Source.Kind.WEB else None
+    if web is None:
+        return counters["open"]
+    return max(0, min(counters["open"], web.max_pages - counters["ingested"] - counters["unchanged"]))
 
 
 def _situation(run: IngestionRun) -> Situation:

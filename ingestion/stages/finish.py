@@ -1,13 +1,15 @@
 """The finish stage: what the run means for documents that it did not see, and its outcome. Repeated by the sweep until it is done."""
 
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from config.errors import Conflict, NotFound
@@ -85,6 +87,14 @@ def _reconcile(run: IngestionRun) -> Reconciliation:
     """Compare the source's documents with what this run saw of them."""
     seen = what_was_seen(_findings(run))
     known = Document.objects.filter(source=run.source, created_at__lte=run.listed_at)
+    site = SiteState(**run.crawl_state) if run.source.kind == Source.Kind.WEB else SiteState()
+    return conclude(run, known, seen, completed=run.stop_reason == StopReason.COMPLETED, site=site)
+
+
+def conclude(
+    run: IngestionRun, known: QuerySet[Document], seen: Mapping[bytes, Seen], *, completed: bool, site: SiteState
+) -> Reconciliation:
+    """What a run, or the preview of one, that saw this much of its source means for the documents that are known of it."""
     rows = list(known.values_list("id", "key_hash", "parent_hash", "missed_runs", "tombstoned_at", "last_run_id"))
     parents = {bytes(digest): bytes(parent) if parent else None for _, digest, parent, *_ in rows}
     hidden = hidden_from_view(parents, seen)
@@ -95,20 +105,19 @@ def _reconcile(run: IngestionRun) -> Reconciliation:
         # A finish that was cut off has counted this run's miss already: two attempts are still one run.
         counted = last_run == run.id and found in (Seen.ABSENT, Seen.GONE)
         documents.append(Known(identifier, max(0, missed - counted), tombstoned is not None, found))
-    plan = plan_for(run)
     verdicts = Counter(seen.values())
-    site = SiteState(**run.crawl_state) if run.source.kind == Source.Kind.WEB else SiteState()
+    limits = plan_for(run).settings
     return reconcile(
         documents,
         coverage=Coverage(
-            completed=run.stop_reason == StopReason.COMPLETED,
+            completed=completed,
             sitemaps_whole=site.sitemaps_whole,
             answers_everything=site.same_for_all,
             # An empty upload source is known to be empty: the list is ours.
             usable=verdicts[Seen.PRESENT] + (run.source.kind == Source.Kind.UPLOAD),
             definitive=verdicts[Seen.GONE],
         ),
-        settings=Settings(plan.settings.tombstone_after_missed_runs, plan.settings.max_deletion_share),
+        settings=Settings(limits.tombstone_after_missed_runs, limits.max_deletion_share),
     )
 
 
@@ -124,17 +133,15 @@ def _remember_parents(run: IngestionRun) -> None:
         )
 
 
+def finding(verdict: str, reason: str, response: Mapping[str, Any] | None) -> Finding:
+    """What an item says about its document."""
+    target = (response or {}).get("target")
+    return Finding(verdict, reason, target=key_hash(target) if target else None, permanent=bool((response or {}).get("permanent")))
+
+
 def _findings(run: IngestionRun) -> dict[bytes, Finding]:
     rows = RunItem.objects.filter(run=run).values_list("key_hash", "verdict", "reason", "response")
-    return {
-        bytes(digest): Finding(
-            verdict,
-            reason,
-            target=key_hash(response["target"]) if response and response.get("target") else None,
-            permanent=bool(response and response.get("permanent")),
-        )
-        for digest, verdict, reason, response in rows.iterator()
-    }
+    return {bytes(digest): finding(verdict, reason, response) for digest, verdict, reason, response in rows.iterator()}
 
 
 def _apply(run: IngestionRun, decided: Reconciliation, part: Slice) -> None:

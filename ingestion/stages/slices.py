@@ -51,9 +51,10 @@ class Slice:
 
 
 def work(stage: str, run_id: UUID, token: str) -> None:
-    """Work one slice, then wake what it made possible. A run that is closed or unknown needs nothing."""
+    """Work one slice, then wake what it made possible. A run that is closed or unknown needs nothing, nor does the crawl of one
+    that is listed."""
     run = IngestionRun.objects.select_related("source", "version", "space", "space__embedding_model").filter(id=run_id).first()
-    if run is None or not run.is_open:
+    if run is None or not run.is_open or (stage == "crawl" and run.listed_at is not None):
         wakes.release(stage, token)
         return
     part = Slice(stage, token, run)

@@ -79,6 +79,7 @@ class Crawl:
             return True
         while True:
             self._collect()
+            self.site.check()
             self.site.save(every=2.0)
             self.part.beat()
             if self.part.is_over:

@@ -9,16 +9,18 @@ from kb.schemas.web import Web
 
 
 class Hosts:
-    """In memory. `get` answers `None` where the host's robots.txt has to be read first."""
+    """In memory. `get` answers `None` where the host's robots.txt has to be read first; `rows` are what was read, not saved."""
 
-    def __init__(self, *, web: Web, agent: str) -> None:
+    def __init__(self, run: IngestionRun, *, web: Web, agent: str) -> None:
+        self.rows: list[CrawledHost] = []
+        self._run = run
         self._agent = agent
         self._delay = web.request_delay_ms / 1000
         self._respect = web.respect_robots
         self._known: dict[str, Robots] = {}
 
     def get(self, host: str) -> Robots | None:
-        return self._known.get(host) if self._respect else Robots("ignored")
+        return self.known(host)
 
     def known(self, host: str) -> Robots | None:
         """From memory only, for any thread."""
@@ -39,15 +41,14 @@ class Hosts:
         status, body = (answer.status, answer.body) if answer is not None else (None, b"")
         robots = robots_of(status=status, body=body, url=f"{host}/robots.txt", agent=self._agent)
         self._known[host] = robots
+        row = CrawledHost(organization_id=self._run.organization_id, run=self._run, origin=host[:300], outcome=robots.outcome)
+        row.robots, row.status, row.error = robots.text, status, asked.failure.message if asked.failure else ""
+        self.rows.append(row)
         return robots
 
 
 class RunHosts(Hosts):
     """Answers from memory, then from the rows of a run."""
-
-    def __init__(self, run: IngestionRun, *, web: Web, agent: str) -> None:
-        super().__init__(web=web, agent=agent)
-        self._run = run
 
     def get(self, host: str) -> Robots | None:
         if self._respect and host not in self._known and (row := CrawledHost.objects.filter(run=self._run, origin=host[:300]).first()):
@@ -57,17 +58,7 @@ class RunHosts(Hosts):
     def remember(self, host: str, asked: Asked) -> Robots:
         robots = super().remember(host, asked)
         with claims.writing(self._run):
-            CrawledHost.objects.get_or_create(
-                run=self._run,
-                origin=host[:300],
-                defaults={
-                    "organization_id": self._run.organization_id,
-                    "outcome": robots.outcome,
-                    "robots": robots.text,
-                    "status": asked.answer.status if asked.answer is not None else None,
-                    "error": asked.failure.message if asked.failure else "",
-                },
-            )
+            CrawledHost.objects.bulk_create(self.rows[-1:], ignore_conflicts=True)
         return robots
 
 

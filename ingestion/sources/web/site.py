@@ -22,6 +22,7 @@ from ingestion.sources.web.visit import ATTEMPTS_PER_PAGE, Visit, agent_of
 
 MAX_BYTES = 512 * 1024 * 1024
 COUNTED_EVERY = 2.0  # seconds
+CHECKED_EVERY = 0.5
 TOO_MANY = f"More than {frontier.QUEUE_LIMIT:,} addresses wait to be fetched; what came beyond that was left out. Narrow the scope."
 StopReason = IngestionRun.StopReason
 
@@ -33,7 +34,7 @@ class Site(Visit):
         self.agent, self.lease = agent_of(plan.web), lease
         hosts = RunHosts(run, web=plan.web, agent=self.agent)
         super().__init__(run, plan=plan, hosts=hosts, state=SiteState(**(run.crawl_state or {})))
-        self._saved_at = time.monotonic()
+        self._saved_at = self._checked_at = time.monotonic()
         self._counted_at = 0.0
         self._finished = False
 
@@ -124,6 +125,13 @@ class Site(Visit):
             return
         with claims.updating(self.run) as row:
             self._update(row, until=timezone.now() + timedelta(seconds=settings.ENV.lease_seconds))
+
+    def check(self) -> None:
+        """Raises `ClaimLost` within half a second of the run's end: a crawl that was cancelled asks for nothing more."""
+        if time.monotonic() - self._checked_at > CHECKED_EVERY:
+            self._checked_at = time.monotonic()
+            if not self._finished and not claims.check(self.run):
+                raise claims.ClaimLost("This run no longer holds its source.")
 
     def leave(self) -> None:
         """Free the crawl for the next slice, if it is still ours."""

@@ -10,7 +10,7 @@ from ingestion.models import IngestionRun, RunItem
 from ingestion.sources.web import crawl, settling
 from ingestion.stages import extract, slices
 from kb.models import Document, Source
-from tests.servers.site import Site
+from tests.servers.site import Site, page, paragraphs
 
 ROUNDS = 40
 
@@ -37,6 +37,23 @@ def web(actor, hashing_model, site, settings, monkeypatch) -> Callable[..., Sour
         return Source.objects.get(knowledge_base=knowledge_base, name="web")
 
     return publish
+
+
+@pytest.fixture
+def client(organization, alice):
+    """An editor's client of the API."""
+    from tests.ingestion.api.conftest import api_client
+
+    return api_client(organization, alice, "editor")
+
+
+def url_of(source: Source) -> str:
+    return f"/api/v1/knowledge-bases/{source.knowledge_base_id}/sources/{source.id}"
+
+
+def put(site: Site, path: str, *links: str, **options: Any) -> None:
+    """A page of its own text, with links."""
+    site.put(path, page(f"Page {path}", paragraphs(path), links=links, **options))
 
 
 def advance(run: IngestionRun, *stages: str) -> IngestionRun:

@@ -4,14 +4,10 @@ import pytest
 
 from ingestion.models import CrawledHost, IngestionRun, RunItem
 from kb.models import Chunk, Document
-from tests.ingestion.web.conftest import living, run_source, verdicts
+from tests.ingestion.web.conftest import living, put, run_source, verdicts
 from tests.servers.site import Link, noisy, page, paragraphs, redirect, refusal, text_sitemap, urlset
 
 pytestmark = pytest.mark.django_db
-
-
-def put(site, path: str, *links: str, **options) -> None:
-    site.put(path, page(f"Page {path}", paragraphs(path), links=links, **options))
 
 
 def test_a_site_becomes_documents(web, site):
