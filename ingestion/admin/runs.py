@@ -109,7 +109,7 @@ class RunAdmin(ShownOnly, RowAdmin):
         crawl = crawl_of_run(run)
         if crawl is None:
             return "-"
-        rows = [(f"{host.origin}/robots.txt", host.robots, host.error) for host in crawl.hosts]
+        rows = [(f"{host.origin}/robots.txt", host.outcome, host.error) for host in crawl.hosts]
         rows += [(each["url"], f"{each['outcome']}, {each['pages']:,} pages", each["problem"]) for each in crawl.sitemaps]
         shown = format_html_join("", '<tr><td class="pr-6">{}</td><td class="pr-6">{}</td><td>{}</td></tr>', rows)
         return format_html("<table><tbody>{}</tbody></table>", shown) if rows else "-"

@@ -34,7 +34,7 @@ LOOK_SECONDS = 1.0
 RENEW_SECONDS = 10.0
 KEEP_ALIVE_SECONDS = 15.0
 RETRY_MILLISECONDS = 3000
-# What moves while nothing happens; it is told with the next change.
+# What moves while nothing happens; it is told with the next change, or as a sign of life.
 _RESTLESS = ("progressed_at", "progress")
 
 
@@ -86,6 +86,7 @@ async def run_events(actor: Actor, run_id: UUID, seen: str) -> AsyncIterator[byt
     a stream ends with the key, account or membership that opened it. A database that is away ends it too; the reader comes again."""
     yield f"retry: {RETRY_MILLISECONDS}\n\n".encode()
     told = renewed = time.monotonic()
+    said = ""
     while True:
         try:
             if time.monotonic() - renewed >= RENEW_SECONDS:
@@ -97,10 +98,11 @@ async def run_events(actor: Actor, run_id: UUID, seen: str) -> AsyncIterator[byt
         except (Error, PoolTimeout) as error:
             log.warning("A stream of run %s ends because the database does not answer: %s", run_id, error)
             return
-        if now.id != seen:
-            seen, told = now.id, time.monotonic()
+        quiet = time.monotonic() - told >= KEEP_ALIVE_SECONDS
+        if now.id != seen or (quiet and now.data != said):
+            seen, said, told = now.id, now.data, time.monotonic()
             yield now.event
-        elif time.monotonic() - told >= KEEP_ALIVE_SECONDS:
+        elif quiet:
             told = time.monotonic()
             yield b": still there\n\n"
         if now.finished:

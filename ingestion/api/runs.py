@@ -83,7 +83,7 @@ class CrawlAnswer(BaseModel):
             return None
         return cls(
             hosts=[
-                HostAnswer(origin=h.origin, robots=h.robots, status=h.status, crawl_delay=h.crawl_delay, error=h.error or None)
+                HostAnswer(origin=h.origin, robots=h.outcome, status=h.status, crawl_delay=h.crawl_delay, error=h.error or None)
                 for h in crawl.hosts
             ],
             sitemaps=[SitemapAnswer(**{**sitemap, "problem": sitemap["problem"] or None}) for sitemap in crawl.sitemaps],

@@ -203,6 +203,7 @@ class CrawledHost(models.Model):
     origin = models.CharField(max_length=300, help_text="https://host, with the port where it is not the usual one.")
     outcome = models.CharField(max_length=16, help_text="read, none (no rules), unavailable (nothing may be asked), ignored (by setting).")
     robots = models.TextField(blank=True, default="")
+    crawl_delay = models.FloatField(null=True, help_text="Seconds between two requests, as its robots.txt asks for.")
     status = models.PositiveSmallIntegerField(null=True)
     error = models.TextField(blank=True, default="")
     read_at = models.DateTimeField(auto_now_add=True)

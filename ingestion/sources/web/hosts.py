@@ -42,7 +42,12 @@ class Hosts:
         robots = robots_of(status=status, body=body, url=f"{host}/robots.txt", agent=self._agent)
         self._known[host] = robots
         row = CrawledHost(organization_id=self._run.organization_id, run=self._run, origin=host[:300], outcome=robots.outcome)
-        row.robots, row.status, row.error = robots.text, status, asked.failure.message if asked.failure else ""
+        row.robots, row.crawl_delay, row.status, row.error = (
+            robots.text,
+            robots.crawl_delay,
+            status,
+            asked.failure.message if asked.failure else "",
+        )
         self.rows.append(row)
         return robots
 

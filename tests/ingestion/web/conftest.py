@@ -10,8 +10,10 @@ from ingestion.models import IngestionRun, RunItem
 from ingestion.sources.web import crawl, settling
 from ingestion.stages import extract, slices
 from kb.models import Document, Source
+from tests.ingestion.api.conftest import api_client, async_get
 from tests.servers.site import Site, page, paragraphs
 
+__all__ = ["async_get"]
 ROUNDS = 40
 
 
@@ -42,8 +44,6 @@ def web(actor, hashing_model, site, settings, monkeypatch) -> Callable[..., Sour
 @pytest.fixture
 def client(organization, alice):
     """An editor's client of the API."""
-    from tests.ingestion.api.conftest import api_client
-
     return api_client(organization, alice, "editor")
 
 
