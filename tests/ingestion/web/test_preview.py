@@ -58,7 +58,7 @@ def test_new_changed_unchanged_and_gone(web, site, client):
     put(site, "/", "/same", "/edited", "/gone")
     for path in ("/same", "/edited", "/gone"):
         put(site, path)
-    source = web(settings={"tombstone_after_missed_runs": 1})
+    source = web(settings={"tombstone_after_missed_runs": 1, "cost_per_thousand_segments": 2})
     run_source(source)
     put(site, "/", "/same", "/edited", "/gone", "/new")
     put(site, "/new")
@@ -68,8 +68,9 @@ def test_new_changed_unchanged_and_gone(web, site, client):
     assert seen["counts"] == {"new": 1, "changed": 1, "gone": 1, "failed": 1, "unchanged": 2}
     gone = [row for row in seen["documents"] if row["change"] == "gone"]
     assert (gone[0]["name"], gone[0]["error"]) == (site.url("/gone"), "A run would remove it.")
-    assert seen["embeddings"] >= 1
-    assert run_source(source).counters["removed"] == 1
+    counters = run_source(source).counters
+    assert (counters["removed"], counters["embeddings_computed"]) == (1, seen["embeddings"])
+    assert Decimal(seen["cost"]) == Decimal(counters["cost"]) == Decimal(2) * seen["embeddings"] / 1000  # the model has no price
 
 
 def test_a_page_that_defers_to_nothing_stands_for_itself(web, site, client):

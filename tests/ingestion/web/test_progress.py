@@ -1,13 +1,14 @@
-"""Watching a crawl, and what it costs the database to look at a site."""
+"""Watching a crawl, its verdicts as a file, and what it costs the database to look at a site."""
 
 import asyncio
+import csv
 import time
 
 import pytest
 from django.db import connections
 
 from tests.ingestion.api.test_events import aside, parsed
-from tests.ingestion.web.conftest import advance, put, url_of
+from tests.ingestion.web.conftest import advance, put, run_source, url_of
 from tests.servers.site import page, paragraphs
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "owner"])
@@ -74,3 +75,14 @@ def test_a_preview_holds_no_connection_while_the_site_is_asked(web, site, client
     site.put("/", start)
     assert client.post(f"{url_of(source)}/preview").json()["counts"]["new"] == 1
     assert held == [0]
+
+
+def test_verdicts_of_a_site_as_csv(web, site, client, async_get):
+    put(site, "/", "/a")
+    put(site, "/a")
+    run = run_source(web())
+    _, body = async_get(f"/api/v1/runs/{run.id}/documents", client, accept="text/csv")
+    rows = {row["url"]: row for row in csv.DictReader(body.decode().splitlines())}
+    found, start = rows[site.url("/a")], rows[site.url("/")]
+    assert (found["found_on"], found["depth"], found["http_status"]) == (site.url("/"), "1", "200")
+    assert (start["found_on"], start["via"], start["verdict"]) == ("", "start", "ingested")
