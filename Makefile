@@ -10,6 +10,7 @@ checksum = $(shell cat $(1) | cksum | cut -d' ' -f1)
 LOCKS := requirements/base.txt requirements/model.txt
 BASE := $(VENV)/base-$(call checksum,$(LOCKS)).stamp
 DEV := $(VENV)/dev-$(call checksum,$(LOCKS) requirements/dev.txt).stamp
+BENCH := $(VENV)/bench-$(call checksum,$(LOCKS) requirements/dev.txt requirements/bench.txt).stamp
 TORCH := $(VENV)/torch-$(call checksum,$(LOCKS) requirements/torch-cpu.txt requirements/torch-cuda.txt).stamp
 RENDER := $(VENV)/render-$(call checksum,$(LOCKS) requirements/render.txt).stamp
 INSTALL := $(BIN) -m pip install --disable-pip-version-check --quiet --no-deps --require-hashes
@@ -52,8 +53,8 @@ test: $(DEV)
 lint: $(DEV)
 	$(BIN) -m ruff check .
 
-bench: $(DEV)
-	@test -n "$(NAME)" || { echo "Which one? make bench NAME=ingest, NAME=quality or NAME=search"; exit 2; }
+bench: $(DEV) $(if $(filter crawl,$(NAME)),$(BENCH))
+	@test -n "$(NAME)" || { echo "Which one? make bench NAME=ingest, NAME=crawl, NAME=pages, NAME=quality or NAME=search"; exit 2; }
 	$(BIN) tests/benchmarks/$(NAME).py $(ARGS)
 
 soak: $(DEV)
@@ -83,6 +84,10 @@ $(BASE): | $(BIN)
 $(DEV): $(BASE)
 	$(INSTALL) -r requirements/dev.txt
 	@rm -f $(VENV)/dev-*.stamp && touch $@
+
+$(BENCH): $(DEV)
+	$(INSTALL) -r requirements/bench.txt
+	@rm -f $(VENV)/bench-*.stamp && touch $@
 
 $(TORCH): $(BASE)
 	$(INSTALL) -r requirements/torch-cpu.txt && $(BIN) -c "import torch" || $(INSTALL) -r requirements/torch-cuda.txt

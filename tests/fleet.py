@@ -36,6 +36,7 @@ class Fleet:
     logs: Path
     port: int
     prefix: tuple[str, ...] = ()  # put before each command: another user, other limits
+    roles: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: ROLES)
     processes: dict[str, subprocess.Popen] = field(default_factory=dict)
     peak_mb: dict[str, float] = field(default_factory=dict)
 
@@ -45,10 +46,10 @@ class Fleet:
 
     def start(self, *names: str) -> None:
         self.logs.mkdir(parents=True, exist_ok=True)
-        for name in names or ROLES:
+        for name in names or self.roles:
             if self.is_alive(name):
                 continue
-            arguments = [*ROLES[name], *(["--port", str(self.port)] if name == "web" else [])]
+            arguments = [*self.roles[name], *(["--port", str(self.port)] if name == "web" else [])]
             with open(self.logs / f"{name}.log", "ab") as log:
                 self.processes[name] = subprocess.Popen(
                     [*self.prefix, sys.executable, "-m", "config.roles", *arguments],
