@@ -1,7 +1,7 @@
 """What a child process makes of an item: Markdown, passages, and the exact texts that are embedded."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,9 +31,12 @@ class Reading:
         return [with_context(p["context"], self.markdown[p["start"] : p["end"]]) for p in self.passages]
 
 
-def read_items(items: Sequence[RunItem], plan: Plan, *, seconds: float | None = None) -> list[Reading | LecternError]:
+def read_items(
+    items: Sequence[RunItem], plan: Plan, *, seconds: float | None = None, known: Mapping[int, bytes] | None = None
+) -> list[Reading | LecternError]:
     """What became of each item: read and cut, or only cut where its Markdown is known already. Those that could not be begun within
-    `seconds`, if given, are missing at the end; the first is always there."""
+    `seconds`, if given, are missing at the end; the first is always there. `known` maps an item's id to the content hash of what stands:
+    a page that still has it is read, for its links, and not cut."""
     with ExitStack() as paths:
         lent: list[Path | LecternError] = []
         for item in items:
@@ -41,7 +44,10 @@ def read_items(items: Sequence[RunItem], plan: Plan, *, seconds: float | None = 
                 lent.append(paths.enter_context(blobs.local_path(item.markdown or item.blob)))
             except LecternError as error:
                 lent.append(error)
-        requests = [_request(item, path, plan) for item, path in zip(items, lent, strict=True) if isinstance(path, Path)]
+        hashes = known or {}
+        requests = [
+            _request(item, path, plan, known=hashes.get(item.id)) for item, path in zip(items, lent, strict=True) if isinstance(path, Path)
+        ]
         results = iter(sandbox().run_many(requests, seconds=seconds))
         found: list[Reading | LecternError] = []
         for item, path in zip(items, lent, strict=True):
@@ -65,10 +71,10 @@ def read_item(item: RunItem, plan: Plan) -> Reading:
 
 def read_file(item: RunItem, path: Path, plan: Plan) -> Reading:
     """The same of a file that holds the item's bytes, which need not be stored. Raises `ExtractionError`."""
-    return _reading(item, sandbox().run(_request(item, path, plan)))
+    return _reading(item, sandbox().run(_request(item, path, plan, known=None)))
 
 
-def _request(item: RunItem, path: Path, plan: Plan) -> dict[str, Any]:
+def _request(item: RunItem, path: Path, plan: Plan, *, known: bytes | None) -> dict[str, Any]:
     common = {"path": str(path), "limits": plan.extract, "chunk": plan.chunk}
     if item.markdown is not None:
         return {"op": "chunk", "title": item.title, **common}
@@ -78,7 +84,7 @@ def _request(item: RunItem, path: Path, plan: Plan) -> dict[str, Any]:
     served = item.response or {}
     agent = (plan.web and plan.web.user_agent) or user_agent()
     page = {"url": item.url, "charset": served.get("charset", ""), "robots_header": served.get("robots", ""), "agent": agent}
-    return request | {"declared_type": served.get("media_type") or None, "page": page}
+    return request | {"declared_type": served.get("media_type") or None, "page": page, "known": known.hex() if known else None}
 
 
 def _reading(item: RunItem, result: dict[str, Any]) -> Reading:

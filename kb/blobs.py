@@ -86,14 +86,24 @@ def _store_new(organization_id: UUID, contents: Mapping[bytes, bytes]) -> dict[b
     except Unavailable:
         _delete_files(row.storage_key for row in rows)
         raise
-    with transaction.atomic():
-        Blob.objects.bulk_create(rows, ignore_conflicts=True)
-        found = _reuse(organization_id, contents)
-    # Somebody stored the same content meanwhile, or even collected it again.
-    _delete_files(row.storage_key for row in rows if (other := found.get(bytes(row.sha256))) is None or other.id != row.id)
-    for digest in contents.keys() - found.keys():
-        found[digest] = store_bytes(organization_id, contents[digest])
+    found = _insert(organization_id, rows)
+    # Somebody stored the same content meanwhile.
+    _delete_files(row.storage_key for row in rows if found[bytes(row.sha256)].id != row.id)
     return found
+
+
+def _insert(organization_id: UUID, rows: Sequence[Blob]) -> dict[bytes, Blob]:
+    """New rows, or those that are there already, touched."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO kb_blob (id, organization_id, sha256, size, storage_key, created_at, touched_at)"
+            " SELECT id, %s, sha256, size, storage_key, now(), now()"
+            " FROM unnest(%s::uuid[], %s::bytea[], %s::bigint[], %s::text[]) AS new (id, sha256, size, storage_key) ORDER BY sha256"
+            " ON CONFLICT (organization_id, sha256) DO UPDATE SET touched_at = now() RETURNING id, sha256, size, storage_key",
+            [organization_id, [b.id for b in rows], [b.sha256 for b in rows], [b.size for b in rows], [b.storage_key for b in rows]],
+        )
+        found = [Blob(id=i, organization_id=organization_id, sha256=bytes(s), size=n, storage_key=k) for i, s, n, k in cursor.fetchall()]
+    return {blob.sha256: blob for blob in found}
 
 
 def _reuse(organization_id: UUID, digests: Iterable[bytes]) -> dict[bytes, Blob]:

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from config.errors import ExtractionError, LecternError
 from config.frames import pack_frame, read_frame
 from ingestion.extract.base import MEBIBYTE, WITHOUT_LANGUAGES, Limits, Served
-from ingestion.extract.extraction import extract
+from ingestion.extract.extraction import content_hash, extract
 from ingestion.extract.landlock import restrict
 from ingestion.extract.language import forgo_model, load_model
 
@@ -85,7 +85,9 @@ def _perform(request: dict[str, Any], *, limits: Limits) -> dict[str, Any]:
         served = Served(**request["page"]) if request.get("page") else None
         extracted = extract(path, name=request["name"], declared_type=request.get("declared_type"), limits=limits, served=served)
         wanted = request.get("chunk")
-        passages = _passages(extracted.markdown, wanted, title=extracted.title) if wanted and extracted.markdown else []
+        if not extracted.markdown or request.get("known") == content_hash(extracted.title, extracted.markdown).hex():
+            wanted = None
+        passages = _passages(extracted.markdown, wanted, title=extracted.title) if wanted else []
         return {"extracted": extracted.to_json(), "passages": passages}
     if request["op"] == "chunk":
         return {"passages": _passages(path.read_bytes().decode("utf-8"), request["chunk"], title=request["title"])}

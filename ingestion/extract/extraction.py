@@ -1,5 +1,6 @@
 """One file to Markdown, whatever its format, under the limits. Runs in the sandbox's child: nothing here stops a hostile file."""
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
@@ -32,6 +33,11 @@ def extract(path: Path, *, name: str, declared_type: str | None, limits: Limits,
         if served is None:
             raise
         raise ExtractionError(error.happened, advice=ADVICE_FOR_SITES, reason=error.reason, retires=error.retires) from error
+
+
+def content_hash(title: str, markdown: str) -> bytes:
+    """What a page is compared by: its text as it was read, so that a nonce or a clock in the page's frame is no change."""
+    return hashlib.sha256(f"{title}\n{markdown}".encode()).digest()
 
 
 def probe_limits(limits: Limits) -> Limits:

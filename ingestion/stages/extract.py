@@ -12,7 +12,7 @@ from ingestion import claims, wakes
 from ingestion.models import IngestionRun, RunItem
 from ingestion.plan import Plan, plan_for
 from ingestion.reading import Reading, read_items, text_hash
-from ingestion.sources.web import pages
+from ingestion.sources.web import frontier, pages
 from ingestion.stages.items import Outcome, advance, close, close_superseded, give_back, own, postpone, take
 from ingestion.stages.slices import Slice
 from kb import blobs
@@ -78,7 +78,8 @@ def extract_items(run: IngestionRun, items: list[RunItem], plan: Plan) -> None:
             close_superseded(run, gone)
         items = [item for item in items if item not in gone]
     readings: list[Reading] = []
-    results = read_items(items, plan, seconds=BATCH_SECONDS) if items else []
+    known = {item.id: digest for item in items if item.url and (digest := pages.known_hash(item, run, plan))}
+    results = read_items(items, plan, seconds=BATCH_SECONDS, known=known) if items else []
     for item, result in zip(items, results, strict=False):
         if isinstance(result, Reading):
             readings.append(result)
@@ -118,7 +119,7 @@ def _store(run: IngestionRun, read: list[pages.Read], plan: Plan) -> None:
             postpone(each.reading.item, RETRY_SECONDS, error.message)
         return
     interactive = run.kind == IngestionRun.Kind.PUSH
-    if any(each.found or each.render for each in read):
+    if any(each.render for each in read) or (any(each.found for each in read) and frontier.level(run).is_open):
         wakes.wake(run.id, "crawl")
     wakes.wake(run.id, "embed", interactive=interactive)
     wakes.wake(run.id, "publish", interactive=interactive)

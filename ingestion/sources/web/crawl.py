@@ -1,12 +1,12 @@
 """The crawl of a web source: one slice of it. Threads ask the site, this thread takes addresses and commits what came.
 
 Level by level: a depth is asked for when every page of the depths above has been read, so that a page has the depth of its shortest
-way and a limit on depth means the same in every run. At any moment at most `WINDOW` addresses are taken and not committed: that is
+way and a limit on depth means the same in every run. At any moment at most `WINDOW` addresses are asked for and not committed: that is
 what a kill repeats.
 """
 
 import time
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 
@@ -30,7 +30,11 @@ from kb.models import Document
 Stage, StopReason = RunItem.Stage, IngestionRun.StopReason
 CONNECTIONS = 8
 WINDOW = 16
+TAKEN = 64  # addresses taken together where no pauses are wanted: taking them costs as much as asking for some
+TOGETHER = 8  # answers that are committed together if they come within GATHER_SECONDS: a commit costs more than an answer
+GATHER_SECONDS = 0.03
 SLOW = 2.0  # seconds of pauses that may be waited for at a time: a slow site is not asked by eight threads that sleep
+READERS = 2  # slices that read pages: while one writes what was read, another's child reads
 IDLE_SECONDS = 1.0  # waiting for pages to be read, before the worker is given to somebody else
 FAILURES_IN_A_ROW = 20  # a host that fails so often is left alone until the next run
 TROUBLE = ("server_error", "unreachable", "rate_limited")
@@ -64,13 +68,14 @@ def work(run: IngestionRun, part: Slice) -> bool:
 
 
 class Crawl:
-    """What one slice has under way: requests that fly, and addresses whose host's robots.txt is being read."""
+    """What one slice has under way: requests that fly, addresses whose host's robots.txt is being read, and those to be asked for next."""
 
     def __init__(self, site: Site, part: Slice, requests: Requests, rendering: Rendering, pool: ThreadPoolExecutor) -> None:
         self.site, self.part, self.requests, self.rendering, self.pool = site, part, requests, rendering, pool
         self.run = site.run
         self.flying: dict[Future[Asked], RunItem | str] = {}
         self.parked: dict[str, list[RunItem]] = defaultdict(list)
+        self.taken: deque[RunItem] = deque()
         self.failures: Counter[str] = Counter()
         self.idle_since: float | None = None
 
@@ -104,7 +109,7 @@ class Crawl:
 
     def give_back(self) -> None:
         """What was taken and not asked for is free again. After an error, whoever called the slice frees what it held."""
-        give_back([item for items in self.parked.values() for item in items])
+        give_back([*self.taken, *(item for items in self.parked.values() for item in items)])
 
     def leave(self) -> None:
         """Whatever happened: nobody waits for a turn any more, and the next slice may come."""
@@ -112,20 +117,30 @@ class Crawl:
         self.site.leave()
 
     def _fill(self) -> bool:
-        """Take as many addresses as may fly; False if none can be taken now."""
-        room = self._room() - len(self.flying) - sum(len(items) for items in self.parked.values())
-        depth = self.site.level()
-        if room <= 0 or depth is None:
+        """Ask for as many addresses as may fly; False if there is none now."""
+        most = self._room()
+        under_way = len(self.flying) + sum(len(items) for items in self.parked.values())
+        if under_way >= most:
             return False
-        room = min(room, self.site.pages_left() - sum(isinstance(what, RunItem) for what in self.flying.values()))
-        items = take(self.run, Stage.FOUND, token=self.part.lease, limit=room, related=(), depth=depth) if room > 0 else []
+        if not self.taken:
+            self._take(TAKEN if most == WINDOW else most - under_way)
+        asked = [self.taken.popleft() for _ in range(min(most - under_way, len(self.taken)))]
+        for item in asked:
+            self._send(item)
+        return bool(asked)
+
+    def _take(self, most: int) -> None:
+        depth = self.site.level()
+        most = min(most, self.site.pages_left() - sum(isinstance(what, RunItem) for what in self.flying.values()))
+        if depth is None or most <= 0:
+            return
+        items = take(self.run, Stage.FOUND, token=self.part.lease, limit=most, related=(), depth=depth)
         rows = Document.objects.filter(source_id=self.run.source_id, key_hash__in=[bytes(item.key_hash) for item in items])
         documents = {bytes(document.key_hash): document for document in rows}
         for item in items:
             item.document = documents.get(bytes(item.key_hash))
             item.epoch = item.document.epoch if item.document is not None else 0
-            self._send(item)
-        return bool(items)
+        self.taken.extend(items)
 
     def _room(self) -> int:
         """Fewer at a time where the host wants long pauses."""
@@ -156,7 +171,11 @@ class Crawl:
 
     def _collect(self) -> None:
         """Commit every answer that is there; waits a moment for one."""
-        done, _ = wait(self.flying, timeout=0.2, return_when=FIRST_COMPLETED)
+        done, more = wait(self.flying, timeout=0.2, return_when=FIRST_COMPLETED)
+        until = time.monotonic() + GATHER_SECONDS
+        while done and more and len(done) < TOGETHER and (left := until - time.monotonic()) > 0:
+            came, more = wait(more, timeout=left, return_when=FIRST_COMPLETED)
+            done |= came
         settled, unasked = [], []
         for future in done:
             what = self.flying.pop(future)
@@ -176,7 +195,7 @@ class Crawl:
         if not settled:
             return
         self.site.write(settled)
-        wakes.wake(self.run.id, "extract", rows=len(settled))
+        wakes.wake(self.run.id, "extract", rows=len(settled), share=READERS)
         for each in settled:
             self._note_trouble(each)
 
@@ -188,6 +207,8 @@ class Crawl:
         settling.slow_down(settled)
         self.failures[host] += 1
         if self.failures[host] == FAILURES_IN_A_ROW:
+            give_back(self.taken)
+            self.taken.clear()
             self.site.give_up(host, reason, settled.meaning.text)
 
     def _is_at_the_end(self) -> bool:

@@ -3,7 +3,7 @@ with the reason, so that "why is this page not in my knowledge base?" has an ans
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -22,6 +22,19 @@ REOPENED = ("nofollow", "too_deep")
 _COUNTS_KEPT = 2.0  # seconds
 _RUNS_REMEMBERED = 8
 _KEYS_REMEMBERED = 300_000
+
+# By columns: a page has dozens of links, and a model for each costs more than asking for the page.
+_INSERT = """
+    INSERT INTO ingestion_runitem (organization_id, run_id, key, key_hash, url, via, found_on, depth, stage, verdict, reason, error, title,
+                                   warnings, epoch, requests, fingerprints, attempts, failures, chunks, embeddings_computed,
+                                   embeddings_reused, tokens, size, created_at, changed_at)
+    SELECT %(organization)s, %(run)s, key, key_hash, url, via, found_on, depth, CASE reason WHEN '' THEN 'found' ELSE 'done' END,
+           CASE reason WHEN '' THEN '' ELSE 'skipped' END, reason, error, '', '[]', 0, 0, '{}', 0, 0, 0, 0, 0, 0, 0, now(), now()
+      FROM unnest(%(keys)s::text[], %(digests)s::bytea[], %(urls)s::text[], %(vias)s::text[], %(pages)s::bigint[], %(depths)s::smallint[],
+                  %(reasons)s::text[], %(errors)s::text[]) AS found (key, key_hash, url, via, found_on, depth, reason, error)
+     ORDER BY key_hash
+    ON CONFLICT (run_id, key_hash) DO NOTHING
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +91,7 @@ def add(run: IngestionRun, found: Iterable[Found]) -> None:
     _reopen(run, {known[digest][0]: each for digest, each in fresh.items() if digest in known and may_reopen(each, *known[digest][1:])})
     new = sorted((digest, each) for digest, each in fresh.items() if digest not in known)  # in one order, against deadlocks
     kept = _within_bounds(run, memory, new)
-    RunItem.objects.bulk_create([row_of(run, digest, each) for digest, each in kept], ignore_conflicts=True)
+    _insert(run, kept)
     left_out = {digest for digest, _ in new} - {digest for digest, _ in kept}
     transaction.on_commit(lambda: _remember(memory, fresh, left_out))
 
@@ -130,6 +143,23 @@ def _remember(memory: _Memory, fresh: dict[bytes, Found], left_out: set[bytes]) 
             (memory.refused if each.reason else memory.admitted).add(digest)
 
 
+def _insert(run: IngestionRun, kept: Sequence[tuple[bytes, Found]]) -> None:
+    if not kept:
+        return
+    columns = {
+        "keys": [each.key for _, each in kept],
+        "digests": [digest for digest, _ in kept],
+        "urls": [each.url for _, each in kept],
+        "vias": [str(each.via) for _, each in kept],
+        "pages": [each.found_on for _, each in kept],
+        "depths": [each.depth for _, each in kept],
+        "reasons": [each.reason for _, each in kept],
+        "errors": [each.text[:2000] for _, each in kept],
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_INSERT, {"run": run.id, "organization": run.organization_id, **columns})
+
+
 def row_of(run: IngestionRun, digest: bytes, found: Found) -> RunItem:
     """The item (not saved) of an address."""
     refused = bool(found.reason)
@@ -155,6 +185,11 @@ class Level:
 
     found: int | None
     unread: int | None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the crawl can go on: it asks for a depth when every page above it is read, and ends when nothing is left."""
+        return self.unread is None or (self.found is not None and self.found <= self.unread)
 
 
 def level(run: IngestionRun) -> Level:

@@ -1,6 +1,5 @@
 """What a page becomes once it is read: links for the frontier, and a verdict where it is no document of its own."""
 
-import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from django.utils import timezone
 from ingestion import claims
 from ingestion.crawl.admission import Admission
 from ingestion.crawl.urls import UrlRefused, absolute, identity
+from ingestion.extract.extraction import content_hash
 from ingestion.models import IngestionRun, RunItem
 from ingestion.plan import Plan
 from ingestion.reading import Reading
@@ -56,11 +56,6 @@ def _admission(run: IngestionRun, plan: Plan) -> Admission:
     return found
 
 
-def content_hash(title: str, markdown: str) -> bytes:
-    """What a page is compared by: its text as it was read, so that a nonce or a clock in the page's frame is no change."""
-    return hashlib.sha256(f"{title}\n{markdown}".encode()).digest()
-
-
 def judge(run: IngestionRun, reading: Reading, plan: Plan) -> Read:
     """What is done with a reading. Files that a site links have no page and are documents like uploaded ones."""
     page, item = reading.page, reading.item
@@ -88,7 +83,7 @@ def judge(run: IngestionRun, reading: Reading, plan: Plan) -> Read:
         return Read(reading, [*found, canonical], Verdict.SKIPPED, "duplicate_of", text, response)
     if not reading.markdown:
         return Read(reading, found, Verdict.SKIPPED, "empty", "The page holds no text to search in.")
-    if _is_unchanged(item, run, plan):
+    if known_hash(item, run, plan) == item.content_hash:
         return Read(reading, found, Verdict.UNCHANGED)
     return Read(reading, found)
 
@@ -145,11 +140,12 @@ def _canonical(item: RunItem, page: Mapping[str, Any], plan: Plan, admission: Ad
     return Found(url, judged.key, Via.CANONICAL, item.depth, item.id)
 
 
-def _is_unchanged(item: RunItem, run: IngestionRun, plan: Plan) -> bool:
+def known_hash(item: RunItem, run: IngestionRun, plan: Plan) -> bytes | None:
+    """The content hash with which the page is unchanged, if what stands of it was made under the settings of this run."""
     document = item.document
-    if document is None or document.tombstoned_at or document.content_hash is None:
-        return False
-    return bytes(document.content_hash) == item.content_hash and is_current(document, run, plan)
+    if document is None or document.tombstoned_at or document.content_hash is None or not is_current(document, run, plan):
+        return None
+    return bytes(document.content_hash)
 
 
 def write(run: IngestionRun, pages: Sequence[Read]) -> None:

@@ -81,7 +81,7 @@ class Site(Visit):
     def level(self) -> int | None:
         """The depth that is asked for now; None while pages above it are not read yet, or nothing waits."""
         at = frontier.level(self.run)
-        return None if at.found is None or (at.unread is not None and at.unread < at.found) else at.found
+        return at.found if at.is_open else None
 
     def room(self, most: int) -> int:
         """How many addresses may be under way at a time. Where made-up addresses get a page, the start page comes first and alone:
