@@ -58,7 +58,8 @@ def take(run: IngestionRun, stage: str, *, token: UUID, limit: int, related: Seq
         lease = timedelta(seconds=settings.ENV.lease_seconds)
         cursor.execute(_TAKE, {"token": token, "lease": lease, "run": run.id, "stage": stage, "limit": limit, "depth": depth})
         taken = [row[0] for row in cursor.fetchall()]
-    items = list(RunItem.objects.filter(id__in=taken).select_related(*related).order_by("depth", "id"))
+    rows = RunItem.objects.filter(id__in=taken).order_by("depth", "id")
+    items = list(rows.select_related(*related) if related else rows)  # without names it would follow every key there is
     suspects = [item for item in items if item.attempts > 1 or item.failures]
     if suspects and len(items) > 1:
         give_back([item for item in items if item is not suspects[0]])

@@ -16,7 +16,7 @@ from tests.installation import Installation
 from tests.servers.folder import Served
 
 # One worker does everything in threads of one process; two share the work as an installation's do. Both read pages in child processes.
-ONE = {"main": ("worker", "--queues", "crawl,default,extract", "--pool", "threads", "--concurrency", "3", "--name", "main")}
+ONE = {"main": ("worker", "--queues", "crawl,default,extract", "--pool", "threads", "--concurrency", "4", "--name", "main")}
 TWO = {name: ROLES[name] for name in ("main", "extract")}
 WORKERS = {1: ONE, 2: TWO}
 _LEFT = """
@@ -25,7 +25,8 @@ _LEFT = """
       FROM ingestion_ingestionrun run WHERE run.id = %s
 """
 _DONE = """
-    SELECT count(*) FILTER (WHERE item.stage = 'extracted'), extract(epoch FROM greatest(max(item.changed_at), run.listed_at) - run.created_at)
+    SELECT count(*) FILTER (WHERE item.stage = 'extracted'),
+           extract(epoch FROM greatest(max(item.changed_at), run.listed_at) - run.created_at)
       FROM ingestion_ingestionrun run JOIN ingestion_runitem item ON item.run_id = run.id WHERE run.id = %s GROUP BY run.id
 """
 # What an earlier crawl read would make the next one cheaper: the same bytes and texts are stored once.
