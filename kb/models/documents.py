@@ -113,8 +113,8 @@ class Chunk(models.Model):
     class Meta:
         constraints = [models.CheckConstraint(condition=Q(start__lt=F("end")), name="chunk_span")]
         indexes = [
-            # Neighbours of a hit, and the diff of a publication.
-            models.Index(fields=["document", "ordinal"], name="chunk_of_document"),
+            # Neighbours of a hit, the diff of a publication, and the ids of a search among some documents.
+            models.Index(fields=["document", "ordinal"], include=["id"], name="chunk_in_document"),
             # Removing and counting a whole knowledge base.
             models.Index(fields=["organization", "knowledge_base", "id"], name="chunk_of_knowledge_base"),
         ]

@@ -9,7 +9,6 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from kb.models.documents import Document
-from kb.stores.planning import BY_DOCUMENT
 
 # More documents than this stay a condition: their ids would be a long statement.
 MOST_NAMED = 10_000
@@ -21,21 +20,6 @@ SELECT coalesce(sum(chunks), 0)::bigint FROM (
     SELECT chunks FROM lexical_delta WHERE organization = %s AND kb = ANY(%s)
 ) counted
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """`{first} SELECT … FROM {rows} WHERE {condition}`, with the parameters of the first part and of the condition."""
-
-    first: str
-    rows: str
-    condition: str
-    first_parameters: list[object]
-    parameters: list[object]
-
-    @property
-    def settings(self) -> dict[str, str]:
-        return BY_DOCUMENT if self.first else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,28 +58,32 @@ class Scope:
 
     def condition(self) -> tuple[str, list[object]]:
         """SQL over rows with (organization, kb, chunk) for a WHERE, with its parameters: for an index that yields rows in order."""
+        return self._within("chunk IN ({})")
+
+    def condition_of_scan(self) -> tuple[str, list[object]]:
+        """The same for a scan of all in scope, with BY_ARRAY: an index is walked once for a whole array, a join goes down for each."""
+        return self._within("chunk = ANY(ARRAY({}))")
+
+    def _within(self, form: str) -> tuple[str, list[object]]:
         text, parameters = self._tenant()
         if not self.is_narrowed:
             return text, parameters
-        documents, chosen = self._chosen_documents()
-        # Values are parameters, the rest is ours or Django's own SQL.
-        chunks = f"chunk IN (SELECT id FROM kb_chunk WHERE document_id IN (SELECT id FROM kb_document WHERE {documents}))"  # noqa: S608
-        return f"{text} AND {chunks}", [*parameters, *chosen]
-
-    def selection(self, table: str) -> Selection:
-        """For a scan of all in scope: chunks of chosen documents first, else the planner sorts all and checks each (measured)."""
-        condition, parameters = self._tenant()
-        if not self.is_narrowed:
-            return Selection("", table, condition, [], parameters)
-        documents, chosen = self._chosen_documents()
-        first = (
-            "WITH chosen AS MATERIALIZED (SELECT knowledge_base_id AS kb, id AS chunk FROM kb_chunk"  # noqa: S608 - as above
-            f" WHERE document_id IN (SELECT id FROM kb_document WHERE {documents}))"
-        )
-        return Selection(first, f"{table} JOIN chosen USING (kb, chunk)", condition, chosen, parameters)
+        chunks, chosen = self._chosen_chunks()
+        return f"{text} AND {form.format(chunks)}", [*parameters, *chosen]
 
     def _tenant(self) -> tuple[str, list[object]]:
         return "organization = %s AND kb = ANY(%s)", [self.organization, self.ids()]
+
+    def _chosen_chunks(self) -> tuple[str, list[object]]:
+        """A query of chunk ids, answered by an index alone where documents are named; the tenant is asked of the rows that bear them.
+
+        Named documents are not looked up again: an index of theirs sorts the array anew for every chunk (measured).
+        """
+        if self.sources is None and not isinstance(self.documents, QuerySet):
+            return "SELECT id FROM kb_chunk WHERE document_id = ANY(%s::uuid[])", [list(self.documents)]
+        documents, chosen = self._chosen_documents()
+        # Values are parameters, the rest is ours or Django's own SQL.
+        return f"SELECT id FROM kb_chunk WHERE document_id IN (SELECT id FROM kb_document WHERE {documents})", chosen  # noqa: S608
 
     def _chosen_documents(self) -> tuple[str, list[object]]:
         """A condition on kb_document. Lists go as one array: as one parameter each, thousands of them cost more than the search."""

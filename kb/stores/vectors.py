@@ -22,13 +22,13 @@ from kb.models.documents import Document
 from kb.models.spaces import EmbeddingSpace
 from kb.stores import wire
 from kb.stores.copying import copy_rows
-from kb.stores.planning import BY_DOCUMENT, planner
+from kb.stores.planning import BY_ARRAY, BY_DOCUMENT, planner
 from kb.stores.scope import Scope
 from kb.stores.tables import LEAVES, embedding_name, embedding_table, space_name
 
 EXACT_ROWS = 20_000
-# Chunks of chosen documents lie apart and are looked up one by one: measured at 50,000, the index overtakes at some 3,000.
-EXACT_ROWS_OF_DOCUMENTS = 4_000
+# Chunks of chosen documents lie apart and are looked up: measured at 50,000, the index overtakes at some 5,000.
+EXACT_ROWS_OF_DOCUMENTS = 5_000
 EXACT_ROWS_AT_MOST = 100_000
 MAX_SCAN_TUPLES = 20_000
 LEAST_EF_SEARCH = 100
@@ -138,13 +138,13 @@ def use_index(rows_in_scope: int, *, limit: int, leaves: Sequence[Leaf]) -> bool
 
 
 def _search_exactly(scope: Scope, space: EmbeddingSpace, vector: str, limit: int) -> list[tuple[int, float]]:
-    chosen = scope.selection(embedding_name(space.dimension))
+    condition, parameters = scope.condition_of_scan()
     # `+ 0` keeps the planner from answering with an HNSW index.
     statement = (
-        f"{chosen.first} SELECT chunk, 1 - (vector <=> %s::halfvec) FROM {chosen.rows}"  # noqa: S608 - names are ours, values are parameters
-        f" WHERE space = %s AND {chosen.condition} ORDER BY (vector <=> %s::halfvec) + 0, chunk LIMIT %s"
+        f"SELECT chunk, 1 - (vector <=> %s::halfvec) FROM {embedding_name(space.dimension)}"  # noqa: S608 - names are ours, values are parameters
+        f" WHERE space = %s AND {condition} ORDER BY (vector <=> %s::halfvec) + 0, chunk LIMIT %s"
     )
-    return _run(statement, [*chosen.first_parameters, vector, space.pk, *chosen.parameters, vector, limit], chosen.settings)
+    return _run(statement, [vector, space.pk, *parameters, vector, limit], BY_ARRAY if scope.is_narrowed else {})
 
 
 def _search_index(scope: Scope, space: EmbeddingSpace, vector: str, limit: int) -> list[tuple[int, float]]:

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from kb.models.documents import Document
 from kb.stores import wire
 from kb.stores.copying import copy_rows
-from kb.stores.planning import BY_BITMAP, planner
+from kb.stores.planning import BY_ARRAY, BY_BITMAP, planner
 from kb.stores.scope import Scope
 from kb.stores.statistics import Corpus, bucket_for, fold_if_piled_up, read_corpus
 from kb.words import bm25
@@ -111,19 +111,18 @@ class _Scan:
 
     def run(self, holding: Sequence[int] = ()) -> list[tuple[int, float]]:
         """The best of all chunks in scope, or of those that hold one of some terms."""
-        chosen = self.scope.selection("lexical")
-        condition, parameters = chosen.condition, [*chosen.parameters]
+        condition, parameters = self.scope.condition_of_scan()
         if holding:
             condition, parameters = f"{condition} AND terms && %s::int[]", [*parameters, list(holding)]
         if self.excluded:
             condition, parameters = f"{condition} AND NOT terms && %s::int[]", [*parameters, self.excluded]
         statement = (
-            f"{chosen.first} SELECT chunk, -(impacts <#> %s::sparsevec) FROM {chosen.rows} WHERE {condition}"  # noqa: S608 - values are parameters
+            f"SELECT chunk, -(impacts <#> %s::sparsevec) FROM lexical WHERE {condition}"  # noqa: S608 - values are parameters
             " ORDER BY impacts <#> %s::sparsevec, chunk LIMIT %s"
         )
-        settings = chosen.settings or (BY_BITMAP if holding else {})
+        settings = BY_ARRAY if self.scope.is_narrowed else BY_BITMAP if holding else {}
         with planner(settings) if settings else nullcontext(), connection.cursor() as cursor:
-            cursor.execute(statement, [*chosen.first_parameters, self.vector, *parameters, self.vector, self.limit])
+            cursor.execute(statement, [self.vector, *parameters, self.vector, self.limit])
             return [(chunk, score) for chunk, score in cursor.fetchall() if score > 0]
 
 
