@@ -9,6 +9,7 @@ from pgvector import HalfVector
 from config.errors import InvalidInput
 from kb.models import Chunk, Document
 from kb.stores import scope, vectors
+from kb.stores.planning import BY_ARRAY, planner
 from kb.stores.vectors import Leaf, VectorRow, add_vectors, remove_vectors, search_vectors, use_index
 
 
@@ -90,6 +91,30 @@ def test_another_organization_finds_nothing_even_with_the_id(shelf, make_shelf):
     shelf.add_vectors(chunks, given)
     other = make_shelf("Foreign")
     assert search(other, given[0], knowledge_bases=[shelf.id, other.id]).rows == []
+
+
+def test_naming_documents_of_another_organization_finds_nothing(shelf, make_shelf, monkeypatch):
+    """Named documents are not looked up again: exactly and by the index, the tenant of the vectors decides."""
+    other, given = make_shelf("Foreign"), directions(3)
+    shelf.add_vectors(shelf.add_document(3), given)
+    other.add_vectors(other.add_document(3), given)
+    chosen = scope.Scope(shelf.organization, [shelf.id, other.id], [other.documents[0].pk])
+    vector = str(given[0].tolist())
+    assert vectors._search_exactly(chosen, shelf.space, vector, 5) == []
+    assert vectors._search_index(chosen, shelf.space, vector, 5) == []
+    own = scope.Scope(other.organization, [shelf.id, other.id], [other.documents[0].pk])
+    assert len(vectors._search_exactly(own, shelf.space, vector, 5)) == len(vectors._search_index(own, shelf.space, vector, 5)) == 3
+
+
+def test_settings_of_one_statement_end_with_it(db):
+    def setting() -> str:
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW enable_seqscan")
+            return cursor.fetchone()[0]
+
+    with planner(BY_ARRAY):
+        assert setting() == "off"
+    assert setting() == "on"
 
 
 def test_several_knowledge_bases_give_one_list(shelf, make_shelf):

@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     atomic = False
-    dependencies = [("kb", "0004_blobs_are_touched")]
+    dependencies = [("kb", "0005_documents_have_parents")]
     operations = [
         AddIndexConcurrently("chunk", models.Index(fields=["document", "ordinal"], include=["id"], name="chunk_in_document")),
         RemoveIndexConcurrently("chunk", "chunk_of_document"),
