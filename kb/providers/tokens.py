@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from math import ceil
@@ -25,6 +26,10 @@ _DENSE = (
 )
 _PIECE = re.compile(f"[{_DENSE}]|[^{_DENSE}]{{1,4}}", re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# Only what every tokenizer takes for white space: some remove other blanks instead, and so join what stands around them.
+_WORD = re.compile(r"[^ \n\r\t]+")
+_WORDS_KEPT = 20_000
+_WORD_KEPT = 64  # characters; a longer one hardly comes again
 
 
 class TokenCounter(Protocol):
@@ -54,16 +59,26 @@ class _Estimate:
 ESTIMATE: TokenCounter = _Estimate()
 
 
+def _tokenizer_of(path: Path) -> TokenCounter:
+    """The counter of a tokenizer.json, with the padding and truncation it may carry switched off."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    parts = json.loads(tokenizer.to_str())
+    kinds = tuple((parts[name] or {}).get("type") for name in ("normalizer", "pre_tokenizer", "model"))
+    of_words = kinds == ("BertNormalizer", "BertPreTokenizer", "WordPiece")
+    apart = all(_WORD.fullmatch(token["content"]) for token in parts["added_tokens"])
+    return _WordPieces(tokenizer) if of_words and apart else _ModelTokenizer(tokenizer)
+
+
 class _ModelTokenizer:
-    """A tokenizer.json, with the padding and truncation it may carry switched off."""
+    """Any tokenizer."""
 
-    def __init__(self, path: Path) -> None:
-        from tokenizers import Tokenizer
-
-        self._tokenizer = Tokenizer.from_file(str(path))
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
-        self.special = self._tokenizer.num_special_tokens_to_add(False)
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self.special = tokenizer.num_special_tokens_to_add(False)
 
     def count(self, text: str) -> int:
         (encoding,) = self._encode(lambda safe: self._tokenizer.encode_batch_fast([safe], add_special_tokens=False), text)
@@ -77,6 +92,46 @@ class _ModelTokenizer:
             return encode(text)
         except (UnicodeEncodeError, TypeError):  # a lone surrogate; one character for one, so that offsets stay true
             return encode(_SURROGATE.sub("\ufffd", text))
+
+
+class _WordPieces:
+    """A tokenizer of BERT's kind. It cuts at white space first, so what it makes of a word never depends on the words beside it: each
+    is asked for once and remembered, which is ten times as fast on the texts that there are."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._known: dict[str, tuple[tuple[int, int], ...]] = {}
+        self.special = tokenizer.num_special_tokens_to_add(False)
+
+    def count(self, text: str) -> int:
+        words = _WORD.findall(text)
+        return sum(map(len, map(self._spans(words).__getitem__, words)))
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        words = _WORD.findall(text)
+        spans = self._spans(words)
+        found: list[tuple[int, int]] = []
+        for match, word in zip(_WORD.finditer(text), words, strict=True):
+            at = match.start()
+            found += [(at + start, at + end) for start, end in spans[word]]
+        return found
+
+    def _spans(self, words: Sequence[str]) -> Mapping[str, tuple[tuple[int, int], ...]]:
+        """Tokens of each word, as spans in it."""
+        known = self._known
+        wanted = set(words)
+        missing = [word for word in wanted if word not in known]
+        if len(known) + len(missing) > _WORDS_KEPT:
+            # A new one, and not an emptied one: another thread may look into it.
+            known = self._known = {}
+            missing = list(wanted)
+        if not missing:
+            return known
+        encodings = self._tokenizer.encode_batch([_SURROGATE.sub("\ufffd", word) for word in missing], add_special_tokens=False)
+        spans = {word: tuple(encoding.offsets) for word, encoding in zip(missing, encodings, strict=True)}
+        kept = {word: found for word, found in spans.items() if len(word) <= _WORD_KEPT} if len(missing) <= _WORDS_KEPT else {}
+        known.update(kept)
+        return known if len(kept) == len(spans) else {word: spans[word] if word in spans else known[word] for word in wanted}
 
 
 class _BytePairs:
@@ -145,7 +200,7 @@ def token_counter_for(name: str) -> TokenCounter:
     folder = local_folder(name)
     path = folder / "tokenizer.json" if folder is not None else Path(name)
     if path.is_file():
-        return _ModelTokenizer(path)
+        return _tokenizer_of(path)
     raise InvalidInput(
         f"There is no tokenizer {name!r}. Name estimate, {', '.join(_BPE_NAMES)}, {PACKAGED_MODEL} or a folder with a tokenizer.json."
     )

@@ -4,9 +4,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from config.errors import InvalidInput
-from kb.providers import ModelSpec, token_counter
+from kb.providers import ModelSpec, token_counter, tokens
 from kb.providers.tokens import PACKAGED_MODEL, counter_name, token_counter_for
 
 needs_bpe = pytest.mark.skipif(
@@ -31,6 +33,53 @@ def test_offsets_are_spans_of_characters():
     text = "Größe 日本 ends"
     assert [text[start:end] for start, end in counter.offsets(text)][-1] == "ends"
     assert len(counter.offsets(text)) == counter.count(text)
+
+
+ODD = [
+    " ",
+    "\n",
+    "\t",
+    "\r",
+    "\x0b",
+    "\x0c",
+    "\x1c",
+    "\x85",
+    "\xa0",
+    "\u2028",
+    "\u3000",
+    "\x00",
+    "\x07",
+    "\ufffd",
+    "\u200b",
+    "\u0301",
+    "é",
+    "Σ",
+    "İ",
+    "日本",
+    "😀",
+]
+
+
+@given(
+    st.text(st.one_of(st.sampled_from("abcABC019.,-_[]()#"), st.sampled_from(ODD).map(lambda text: text[0]), st.characters()), max_size=60)
+)
+@example("[CLS] a [SEP]b [ MASK ] [MASK]s")
+@example("ΣΑΣ ΣΑΣ, e\u0301 \u0301e x\u0007y \x1c z")
+@example("word" * 40 + " " + "日本語" * 50)
+def test_words_one_by_one_are_tokens_as_of_the_whole_text(text):
+    counter = token_counter(LOCAL)
+    whole = counter._tokenizer.encode(text.encode("utf-8", "replace").decode(), add_special_tokens=False)
+    assert counter.offsets(text) == whole.offsets
+    assert counter.count(text) == len(whole.offsets)
+
+
+def test_what_is_remembered_of_words_is_bounded(monkeypatch):
+    monkeypatch.setattr(tokens, "_WORDS_KEPT", 10)
+    counter = tokens._tokenizer_of(Path(tokens.packaged_folder()) / "tokenizer.json")
+    text = " ".join(f"w{number}" for number in range(30))
+    assert counter.count(text) == counter.count(text) == 60
+    assert counter.count("one " + "x" * 101) == 2
+    assert set(counter._known) == {"one"}
 
 
 def test_a_lone_surrogate_is_counted_not_refused():
