@@ -28,8 +28,7 @@ _PIECE = re.compile(f"[{_DENSE}]|[^{_DENSE}]{{1,4}}", re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # Only what every tokenizer takes for white space: some remove other blanks instead, and so join what stands around them.
 _WORD = re.compile(r"[^ \n\r\t]+")
-_WORDS_KEPT = 20_000
-_WORD_KEPT = 64  # characters; a longer one hardly comes again
+_CHARS_KEPT = 400_000  # of words whose tokens are remembered: some 15 MB
 
 
 class TokenCounter(Protocol):
@@ -101,6 +100,7 @@ class _WordPieces:
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self._known: dict[str, tuple[tuple[int, int], ...]] = {}
+        self._kept = 0  # characters of known words
         self.special = tokenizer.num_special_tokens_to_add(False)
 
     def count(self, text: str) -> int:
@@ -119,19 +119,19 @@ class _WordPieces:
     def _spans(self, words: Sequence[str]) -> Mapping[str, tuple[tuple[int, int], ...]]:
         """Tokens of each word, as spans in it."""
         known = self._known
-        wanted = set(words)
-        missing = [word for word in wanted if word not in known]
-        if len(known) + len(missing) > _WORDS_KEPT:
-            # A new one, and not an emptied one: another thread may look into it.
-            known = self._known = {}
-            missing = list(wanted)
+        missing = [word for word in set(words) if word not in known]
         if not missing:
             return known
         encodings = self._tokenizer.encode_batch([_SURROGATE.sub("\ufffd", word) for word in missing], add_special_tokens=False)
         spans = {word: tuple(encoding.offsets) for word, encoding in zip(missing, encodings, strict=True)}
-        kept = {word: found for word, found in spans.items() if len(word) <= _WORD_KEPT} if len(missing) <= _WORDS_KEPT else {}
-        known.update(kept)
-        return known if len(kept) == len(spans) else {word: spans[word] if word in spans else known[word] for word in wanted}
+        more = sum(map(len, spans))
+        if self._kept + more > _CHARS_KEPT:
+            # What is known goes, but not from under this call or another thread's.
+            self._known, self._kept = {}, 0
+            return {**known, **spans}
+        self._kept += more
+        known.update(spans)
+        return known
 
 
 class _BytePairs:
