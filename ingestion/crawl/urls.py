@@ -84,6 +84,7 @@ def identity(url: str) -> str:
     return _cached_identity(url) if len(url) <= _CACHED_LENGTH else _identity(url)
 
 
+@lru_cache(maxsize=1024)
 def origin(url: str) -> str:
     """`https://host:port`, a default port left out."""
     return "/".join(absolute(url, base=url).split("/", 3)[:3])

@@ -215,6 +215,7 @@ def freshness(crawls: Crawls, client: Client, scratch: Path) -> dict[str, Any]:
         web = {"start_url": site.url, "max_depth": 3, "max_pages": 1000, "request_delay_ms": 0}
         knowledge_base, source = client.create_knowledge_base("fresh", sources=[{"name": "web", "web": web}])
         client.ingest(knowledge_base, source, seconds=900)
+        again, rerun = client.timed_ingest(knowledge_base, source)
         now = found_after("quokkaberry", True)
         wait_for(
             lambda: client.call("GET", f"/knowledge-bases/{knowledge_base}/sources/{source}/runs")["items"][0]["finished_at"],
@@ -226,7 +227,15 @@ def freshness(crawls: Crawls, client: Client, scratch: Path) -> dict[str, Any]:
         body["sources"][0]["cron"] = "* * * * *"
         client.call("PUT", f"/knowledge-bases/{knowledge_base}?version={document['version']}", json=body)
         scheduled = found_after("wombatcherry", False)
-    return {"part": "freshness", "pages": 300, "run_now_s": round(now, 1), "scheduled_every_minute_s": round(scheduled, 1)}
+    return {
+        "part": "freshness",
+        "pages": 300,
+        "run_now_s": round(now, 1),
+        "scheduled_every_minute_s": round(scheduled, 1),
+        "rerun_s": round(again, 1),
+        "rerun_unchanged": rerun["counters"]["unchanged"],
+        "rerun_embeddings": rerun["counters"]["embeddings_computed"],
+    }
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ REFUSED_KEPT = 5_000  # addresses of a run that are remembered though nobody fet
 # Refused for the way that led there and not for themselves: another way may admit them.
 REOPENED = ("nofollow", "too_deep")
 _COUNTS_KEPT = 2.0  # seconds
+_COUNTING_SHARE = 50  # counting reads every row of the run: of a large one it is done more rarely
 _RUNS_REMEMBERED = 8
 _KEYS_REMEMBERED = 300_000
 
@@ -58,7 +59,7 @@ class _Memory:
     refused: set[bytes] = field(default_factory=set)
     waiting: int = 0
     written: int = 0
-    counted_at: float = 0.0
+    count_at: float = 0.0
     is_full: bool = False
 
 
@@ -110,7 +111,7 @@ def _reopen(run: IngestionRun, found: dict[int, Found]) -> None:
 
 
 def _within_bounds(run: IngestionRun, memory: _Memory, new: list[tuple[bytes, Found]]) -> list[tuple[bytes, Found]]:
-    if time.monotonic() - memory.counted_at > _COUNTS_KEPT:
+    if (started := time.monotonic()) > memory.count_at:
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT count(*) FILTER (WHERE stage = 'found'), count(*) FILTER (WHERE stage = 'done' AND requests = 0)"
@@ -118,7 +119,7 @@ def _within_bounds(run: IngestionRun, memory: _Memory, new: list[tuple[bytes, Fo
                 [run.id],
             )
             memory.waiting, memory.written = cursor.fetchone()
-        memory.counted_at = time.monotonic()
+        memory.count_at = next_count(started)
     kept = []
     for digest, each in new:
         if each.reason:
@@ -177,6 +178,12 @@ def row_of(run: IngestionRun, digest: bytes, found: Found) -> RunItem:
         reason=found.reason,
         error=found.text[:2000],
     )
+
+
+def next_count(started: float) -> float:
+    """When rows are to be counted again, after a count that has just ended."""
+    now = time.monotonic()
+    return now + max(_COUNTS_KEPT, _COUNTING_SHARE * (now - started))
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,8 @@ class Requests:
         wait = pacing.reserve(host, delay=self._delay(host), at_most=self._at_most)
         if wait > self._at_most or self._stopping.wait(wait):
             raise Stopped
+        if not wait:
+            return
         pause = pacing.paused_for(host)  # it may have asked for one since the turn was taken
         if pause > self._at_most or self._stopping.wait(pause):
             raise Stopped

@@ -21,7 +21,6 @@ from ingestion.sources.web.state import SiteState
 from ingestion.sources.web.visit import ATTEMPTS_PER_PAGE, Visit, agent_of
 
 MAX_BYTES = 512 * 1024 * 1024
-COUNTED_EVERY = 2.0  # seconds
 CHECKED_EVERY = 0.5
 TOO_MANY = f"More than {frontier.QUEUE_LIMIT:,} addresses wait to be fetched; what came beyond that was left out. Narrow the scope."
 StopReason = IngestionRun.StopReason
@@ -35,16 +34,17 @@ class Site(Visit):
         hosts = RunHosts(run, web=plan.web, agent=self.agent)
         super().__init__(run, plan=plan, hosts=hosts, state=SiteState(**(run.crawl_state or {})))
         self._saved_at = self._checked_at = time.monotonic()
-        self._counted_at = 0.0
+        self._count_at = 0.0
         self._finished = False
 
     # --- limits ---------------------------------------------------------------------------------------------------------
 
     def totals(self, *, fresh: bool = False) -> frontier.Totals:
-        """As counted at most two seconds ago, with what this slice committed since."""
-        if fresh or time.monotonic() - self._counted_at > COUNTED_EVERY:
+        """As counted some seconds ago, with what this slice committed since."""
+        if fresh or time.monotonic() > self._count_at:
+            started = time.monotonic()
             self._totals = frontier.totals(self.run)
-            self._counted_at = time.monotonic()
+            self._count_at = frontier.next_count(started)
         return self._totals
 
     def limit(self) -> tuple[str, str, str] | None:

@@ -107,6 +107,8 @@ class Crawls:
 
     def _cpu(self, site: Served) -> dict[str, float]:
         costs = {name: sum(map(cpu_seconds, pids)) for name, pids in self._parts().items()}
+        for name in self.fleet.roles.keys() & {"main", "extract"}:  # children that were replaced
+            costs["children"] += sum(psutil.Process(self.fleet.processes[name].pid).cpu_times()[2:4])
         for name, found in (("postgres", postgres.find_server(self.home)), ("valkey", valkey.find_server(self.home))):
             top = psutil.Process(found.pid) if found else None
             costs[name] = sum(cpu_seconds(p.pid) for p in (top, *top.children())) + sum(top.cpu_times()[2:4]) if top else 0.0
