@@ -13,6 +13,7 @@ from config.roles import parse_role, worker_defaults
 PROJECT = Path(__file__).resolve().parents[2]
 COMPOSE = yaml.safe_load((PROJECT / "compose.yaml").read_text())
 DOCKERFILE = (PROJECT / "Dockerfile").read_text()
+EXTRAS = ("s3", "bpe", "render")
 OURS = {name: service for name, service in COMPOSE["services"].items() if "build" in service}
 
 
@@ -27,9 +28,11 @@ def test_every_path_that_the_image_copies_exists():
     assert packages <= set(sources), "every package of the product is in the image"
     named = re.findall(r"-r \"?(requirements/[\w$.-]+)", DOCKERFILE)
     assert named
+    choices = {"$TORCH": ("cpu", "cuda"), "$extra": EXTRAS}
     for name in named:
-        for choice in ("cpu", "cuda"):
-            assert (PROJECT / name.replace("$TORCH", choice)).is_file()
+        variable = next((each for each in choices if each in name), "")
+        for choice in choices.get(variable, ("",)):
+            assert (PROJECT / (name.replace(variable, choice) if variable else name)).is_file()
 
 
 def test_the_image_runs_roles_as_an_ordinary_user():
