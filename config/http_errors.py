@@ -125,7 +125,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return min(float(value), 86_400.0)
     try:
         moment = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):  # also a year that no date has
         return None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return min(max(0.0, (moment - datetime.now(UTC)).total_seconds()), 86_400.0)

@@ -136,22 +136,26 @@ def what_was_seen(findings: Mapping[bytes, Finding]) -> dict[bytes, Seen]:
     return {key: _seen(key, finding, findings, temporary) for key, finding in findings.items()}
 
 
-def hidden_from_view(parents: Mapping[bytes, bytes | None], seen: Mapping[bytes, Seen]) -> set[bytes]:
+def hidden_from_view(ways: Mapping[bytes, Sequence[bytes]], seen: Mapping[bytes, Seen]) -> set[bytes]:
     """Documents that did not come up, below a page that the run could not read: whether that still links them, nobody knows.
 
-    `parents` maps each document's key to that of the page which led to it when it was last seen.
+    `ways` maps each document's key to those of the pages that led to it when it was last seen: backwards, up to one that is a document.
+    Those between may be redirects or lists that are not indexed, of which nothing else is kept.
     """
-    return {key for key in parents if key not in seen and _is_below_unread(key, parents, seen)}
+    return {key for key in ways if key not in seen and _is_below_unread(key, ways, seen)}
 
 
-def _is_below_unread(key: bytes, parents: Mapping[bytes, bytes | None], seen: Mapping[bytes, Seen]) -> bool:
+def _is_below_unread(key: bytes, ways: Mapping[bytes, Sequence[bytes]], seen: Mapping[bytes, Seen]) -> bool:
     passed = set()
-    parent = parents.get(key)
-    while parent is not None and parent not in passed:
-        if parent in seen:
-            return seen[parent] == Seen.UNKNOWN
-        passed.add(parent)
-        parent = parents.get(parent)
+    way = ways[key]
+    while way:
+        for page in way:
+            if page in seen:
+                return seen[page] == Seen.UNKNOWN
+        if way[-1] in passed:
+            break
+        passed.add(way[-1])
+        way = ways.get(way[-1], ())
     return False
 
 

@@ -102,7 +102,7 @@ class Fetcher:
             (b"Accept-Encoding", ACCEPTED.encode("ascii")),
         ]
         for name, value in ((b"If-None-Match", etag), (b"If-Modified-Since", last_modified)):
-            if value:
+            if value := value.strip():  # one that was cut to be stored may end in a space, which is not sent
                 headers.append((name, value.encode("latin-1", "ignore")))
         return headers
 

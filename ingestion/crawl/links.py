@@ -12,6 +12,7 @@ from lxml import etree
 from ingestion.crawl.urls import UrlRefused, absolute, identity
 
 MOST_LINKS = 5_000
+MOST_CHARACTERS = 2_000_000  # of a page's addresses: a long base makes short links long ones
 LONGEST_TEXT = 200
 
 _PIECES_OF_TEXT = 50
@@ -32,7 +33,8 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class PageLinks:
-    """`links` are distinct by identity, in the order of the page; `refresh` is where the page sends its reader within seconds."""
+    """`links` are distinct by identity, in the order of the page; `cut`: there are more; `refresh` is where the page sends its reader
+    within seconds."""
 
     base: str
     links: tuple[Link, ...] = ()
@@ -40,12 +42,27 @@ class PageLinks:
     refresh: str = ""
     noindex: bool = False
     nofollow: bool = False
+    cut: bool = False
+
+
+class _Links(dict[str, Link]):
+    """By identity, within bounds."""
+
+    characters = 0
+    cut = False
+
+    def take(self, key: str, link: Link) -> None:
+        self.characters += len(link.url)
+        if len(self) >= MOST_LINKS or self.characters > MOST_CHARACTERS:
+            self.cut = True
+        else:
+            self[key] = link
 
 
 def page_links(tree: etree._Element, *, url: str, robots_header: str = "", agent: str = "") -> PageLinks:
     """`robots_header` is the `X-Robots-Tag` of the answer, `agent` the product token that directives may name beside `robots`."""
     base = _base(tree, url)
-    links: dict[str, Link] = {}
+    links = _Links()
     canonical = refresh = ""
     directives = _directives(robots_header, agent)
     for element in tree.iter(*_TAGS):
@@ -70,6 +87,7 @@ def page_links(tree: etree._Element, *, url: str, robots_header: str = "", agent
         refresh=refresh,
         noindex=bool(directives & {"noindex", "none"}),
         nofollow=bool(directives & {"nofollow", "none"}),
+        cut=links.cut,
     )
 
 
@@ -79,7 +97,7 @@ def _base(tree: etree._Element, url: str) -> str:
     return _resolve(href, url) or url
 
 
-def _add(links: dict[str, Link], href: str | None, element: etree._Element, base: str) -> None:
+def _add(links: _Links, href: str | None, element: etree._Element, base: str) -> None:
     if href is None or href.lstrip().startswith("#"):
         return
     url = _resolve(href, base)
@@ -89,8 +107,7 @@ def _add(links: dict[str, Link], href: str | None, element: etree._Element, base
     nofollow = "nofollow" in _tokens(element.get("rel"))
     known = links.get(key)
     if known is None:
-        if len(links) < MOST_LINKS:
-            links[key] = Link(url, _text(element), nofollow)
+        links.take(key, Link(url, "" if links.cut else _text(element), nofollow))
     elif (known.nofollow and not nofollow) or not known.text:
         links[key] = Link(known.url, known.text or _text(element), known.nofollow and nofollow)
 

@@ -69,8 +69,9 @@ def absolute(href: str, *, base: str) -> str:
     url = url.partition("#")[0]
     if "%" in url:
         url = _LONE_PERCENT.sub("%25", url)
-    if len(url) > LONGEST_URL:
-        raise _too_long(len(url))
+    # Its identity escapes more, and is stored too.
+    if len(url) > LONGEST_URL // 3 and (length := max(len(url), len(spell(url)))) > LONGEST_URL:
+        raise _too_long(length)
     if "@" in url and "@" in authority_of(url):
         raise UrlRefused("bad_url", "The address holds a user name or password, which would be stored and logged in clear.")
     return url

@@ -20,6 +20,7 @@ def describe_page(tree: Element, *, served: Served) -> dict[str, Any]:
         "refresh": found.refresh,
         "noindex": found.noindex,
         "nofollow": found.nofollow,
+        "cut": found.cut,
         "needs_javascript": False,
     }
 

@@ -28,6 +28,19 @@ from kb.models.base import key_hash
 
 Status, StopReason, Verdict = IngestionRun.Status, IngestionRun.StopReason, RunItem.Verdict
 REMOVAL_BATCH = 100
+WAY_STEPS = 20  # redirects and lists that are not indexed, between a document and the one that led to it
+
+_WAYS = """
+    WITH RECURSIVE way (item, hashes, goes_on, next, step) AS (
+        SELECT id, ''::bytea, true, found_on, 0 FROM ingestion_runitem WHERE run_id = %(run)s AND verdict IN ('ingested', 'unchanged')
+         UNION ALL
+        SELECT way.item, way.hashes || page.key_hash, page.verdict NOT IN ('ingested', 'unchanged'), page.found_on, way.step + 1
+          FROM way JOIN ingestion_runitem page ON page.id = way.next WHERE way.goes_on AND way.step < %(steps)s)
+    UPDATE kb_document document SET parent_hash = nullif(whole.hashes, '')
+      FROM (SELECT DISTINCT ON (item) item, hashes FROM way ORDER BY item, step DESC) whole JOIN ingestion_runitem item ON item.id = whole.item
+     WHERE document.source_id = %(source)s AND document.key_hash = item.key_hash
+       AND document.parent_hash IS DISTINCT FROM nullif(whole.hashes, '')
+"""
 
 
 def work(run: IngestionRun, part: Slice) -> None:
@@ -96,8 +109,7 @@ def conclude(
 ) -> Reconciliation:
     """What a run, or the preview of one, that saw this much of its source means for the documents that are known of it."""
     rows = list(known.values_list("id", "key_hash", "parent_hash", "missed_runs", "tombstoned_at", "last_run_id"))
-    parents = {bytes(digest): bytes(parent) if parent else None for _, digest, parent, *_ in rows}
-    hidden = hidden_from_view(parents, seen)
+    hidden = hidden_from_view({bytes(digest): _hashes(way) for _, digest, way, *_ in rows}, seen)
     documents = []
     for identifier, digest, _, missed, tombstoned, last_run in rows:
         key = bytes(digest)
@@ -121,16 +133,15 @@ def conclude(
     )
 
 
+def _hashes(way: bytes | None) -> list[bytes]:
+    joined = bytes(way or b"")
+    return [joined[start : start + 16] for start in range(0, len(joined), 16)]
+
+
 def _remember_parents(run: IngestionRun) -> None:
-    """Keep which page led to each document, for the day on which that page cannot be read."""
+    """Keep which pages led to each document, for the day on which one of them cannot be read: back to the nearest document."""
     with claims.writing(run), connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE kb_document document SET parent_hash = parent.key_hash"
-            " FROM ingestion_runitem item LEFT JOIN ingestion_runitem parent ON parent.id = item.found_on"
-            " WHERE item.run_id = %s AND item.verdict IN ('ingested', 'unchanged') AND document.source_id = %s"
-            " AND document.key_hash = item.key_hash AND document.parent_hash IS DISTINCT FROM parent.key_hash",
-            [run.id, run.source_id],
-        )
+        cursor.execute(_WAYS, {"run": run.id, "source": run.source_id, "steps": WAY_STEPS})
 
 
 def finding(verdict: str, reason: str, response: Mapping[str, Any] | None) -> Finding:

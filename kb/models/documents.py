@@ -49,7 +49,7 @@ class Document(TenantRow):
     key_hash = models.BinaryField(max_length=16)
     title = models.CharField(max_length=300, blank=True, default="")
     url = models.CharField(max_length=8192, blank=True, default="")
-    parent_hash = models.BinaryField(max_length=16, null=True, help_text="Of the page that led a crawl here; null for a start or sitemap.")
+    parent_hash = models.BinaryField(null=True, help_text="Of the pages that led a crawl here, backwards to a document; null: none did.")
     media_type = models.CharField(max_length=200, blank=True, default="")
     language = models.CharField(max_length=16, blank=True, default="")
     metadata = models.JSONField(default=dict, blank=True)

@@ -77,17 +77,25 @@ def test_what_moved_goes_at_once_but_only_by_a_run_that_concludes(coverage, expe
 
 
 @pytest.mark.parametrize(
-    ("rule", "parents", "seen", "hidden"),
+    ("rule", "ways", "seen", "hidden"),
     [
-        ("below a page that could not be read", {b"child": b"list"}, {b"list": Seen.UNKNOWN}, {b"child"}),
-        ("two levels below it", {b"leaf": b"child", b"child": b"list"}, {b"list": Seen.UNKNOWN}, {b"leaf", b"child"}),
-        ("below a page that was read and does not link it any more", {b"child": b"list"}, {b"list": Seen.PRESENT}, set()),
-        ("below a page that is gone", {b"child": b"list"}, {b"list": Seen.GONE}, set()),
-        ("of a sitemap, or the start", {b"child": None}, {b"list": Seen.UNKNOWN}, set()),
-        ("met another way", {b"child": b"list"}, {b"list": Seen.UNKNOWN, b"child": Seen.GONE}, set()),
-        ("in a circle", {b"a": b"b", b"b": b"a"}, {}, set()),
+        ("below a page that could not be read", {b"child": [b"list"]}, {b"list": Seen.UNKNOWN}, {b"child"}),
+        ("two levels below it", {b"leaf": [b"child"], b"child": [b"list"]}, {b"list": Seen.UNKNOWN}, {b"leaf", b"child"}),
+        ("below a page that was read and does not link it any more", {b"child": [b"list"]}, {b"list": Seen.PRESENT}, set()),
+        ("below a page that is gone", {b"child": [b"list"]}, {b"list": Seen.GONE}, set()),
+        ("of a sitemap, or the start", {b"child": []}, {b"list": Seen.UNKNOWN}, set()),
+        ("met another way", {b"child": [b"list"]}, {b"list": Seen.UNKNOWN, b"child": Seen.GONE}, set()),
+        ("below a redirect that an unread page led to", {b"child": [b"hop", b"list"]}, {b"list": Seen.UNKNOWN}, {b"child"}),
+        (
+            "below a list, not indexed, that could not be read",
+            {b"child": [b"hop", b"list"]},
+            {b"hop": Seen.UNKNOWN, b"list": Seen.PRESENT},
+            {b"child"},
+        ),
+        ("below one that does not link it any more", {b"child": [b"hop", b"list"]}, {b"hop": Seen.GONE, b"list": Seen.UNKNOWN}, set()),
+        ("in a circle", {b"a": [b"b"], b"b": [b"a"]}, {}, set()),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_did_not_come_up(rule, parents, seen, hidden):
-    assert hidden_from_view(parents, seen) == hidden
+def test_what_did_not_come_up(rule, ways, seen, hidden):
+    assert hidden_from_view(ways, seen) == hidden

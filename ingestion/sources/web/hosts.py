@@ -8,6 +8,9 @@ from ingestion.sources.web.requests import ROBOTS_BYTES, Asked, Requests
 from kb.schemas.web import Web
 
 
+MOST_KNOWN = 64
+
+
 class Hosts:
     """In memory. `get` answers `None` where the host's robots.txt has to be read first; `rows` are what was read, not saved."""
 
@@ -53,18 +56,34 @@ class Hosts:
 
 
 class RunHosts(Hosts):
-    """Answers from memory, then from the rows of a run."""
+    """Answers from memory, then from the rows of a run. Few are kept in memory: each may have a megabyte of rules."""
+
+    def __init__(self, run: IngestionRun, *, web: Web, agent: str) -> None:
+        super().__init__(run, web=web, agent=agent)
+        self._used: dict[str, None] = {}
 
     def get(self, host: str) -> Robots | None:
         if self._respect and host not in self._known and (row := CrawledHost.objects.filter(run=self._run, origin=host[:300]).first()):
             self._known[host] = robots_of_row(row, agent=self._agent)
+        self._forget_others(host)
         return super().get(host)
 
     def remember(self, host: str, asked: Asked) -> Robots:
         robots = super().remember(host, asked)
         with claims.writing(self._run):
-            CrawledHost.objects.bulk_create(self.rows[-1:], ignore_conflicts=True)
+            CrawledHost.objects.bulk_create(self.rows, ignore_conflicts=True)
+        self.rows.clear()
+        self._forget_others(host)
         return robots
+
+    def _forget_others(self, host: str) -> None:
+        """Those that were used longest ago; more are kept than may be asked at a time. Other threads read what is known meanwhile."""
+        self._used.pop(host, None)
+        self._used[host] = None
+        while len(self._used) > MOST_KNOWN:
+            other = next(iter(self._used))
+            del self._used[other]
+            self._known.pop(other, None)
 
 
 def robots_of_row(row: CrawledHost, *, agent: str) -> Robots:

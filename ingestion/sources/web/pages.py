@@ -154,6 +154,7 @@ def write(run: IngestionRun, pages: Sequence[Read]) -> None:
     pages = [each for each in pages if each.reading.item.id in held]
     if not IngestionRun.objects.filter(id=run.id, listed_at__isnull=False).exists():
         frontier.add(run, [found for each in pages for found in each.found])
+        _note_cut(pages)
         pages = _without_shells(pages)
     closed = [each for each in pages if each.verdict]
     advance(
@@ -176,6 +177,14 @@ def write(run: IngestionRun, pages: Sequence[Read]) -> None:
         ],
     )
     _note_documents(run, closed)
+
+
+def _note_cut(pages: Sequence[Read]) -> None:
+    """A page with more links than are read of one: the crawl has not seen everything."""
+    cut = [each.reading.item for each in pages if each.reading.page is not None and each.reading.page["cut"]]
+    for item in cut:
+        item.response = {**(item.response or {}), "links_cut": True}
+    update_rows(RunItem, [(item.id, {"response": item.response}) for item in cut])
 
 
 def _without_shells(pages: Sequence[Read]) -> list[Read]:

@@ -11,6 +11,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from ingestion import claims
+from ingestion.crawl.links import MOST_LINKS
 from ingestion.models import IngestionRun, RunItem
 from ingestion.plan import Plan
 from ingestion.sources.web import frontier, settling
@@ -23,6 +24,9 @@ from ingestion.sources.web.visit import ATTEMPTS_PER_PAGE, Visit, agent_of
 MAX_BYTES = 512 * 1024 * 1024
 CHECKED_EVERY = 0.5
 TOO_MANY = f"More than {frontier.QUEUE_LIMIT:,} addresses wait to be fetched; what came beyond that was left out. Narrow the scope."
+LINKS_CUT = (
+    f"{{}} has more than the {MOST_LINKS:,} links that are read of a page, so this run removes nothing. List its pages in a sitemap."
+)
 StopReason = IngestionRun.StopReason
 
 
@@ -161,6 +165,9 @@ class Site(Visit):
                 return False
             elif RunItem.objects.filter(run=self.run, reason="queue_limit").exists():
                 self.state.warn(TOO_MANY)
+                stop_reason = StopReason.FETCH_LIMIT
+            elif cut := RunItem.objects.filter(run=self.run, response__links_cut=True).order_by("id").first():
+                self.state.warn(LINKS_CUT.format(cut.url[:500]))
                 stop_reason = StopReason.FETCH_LIMIT
             self._update(row, until=None, stop_reason=stop_reason)
         self._finished = True

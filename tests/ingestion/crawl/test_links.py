@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html
 
-from ingestion.crawl.links import MOST_LINKS, Link, PageLinks, page_links
+from ingestion.crawl.links import MOST_CHARACTERS, MOST_LINKS, Link, PageLinks, page_links
 
 URL = "https://docs.example.com/guide/page.html"
 ROOT = "https://docs.example.com"
@@ -189,3 +189,10 @@ def test_no_page_breaks_it(pieces):
     tree = html.document_fromstring(f"<html><body>{''.join(pieces)}</body></html>".replace("\0", ""))
     for link in page_links(tree, url=URL).links:
         assert link.url.startswith(("http://", "https://"))
+
+
+def test_a_long_base_does_not_make_a_small_page_a_large_one():
+    body = "".join(f'<a href="{number}">x</a>' for number in range(MOST_LINKS))
+    found = read(f'<base href="/{"x" * 7900}/">', body)
+    assert found.cut
+    assert 0 < sum(len(link.url) for link in found.links) <= MOST_CHARACTERS
