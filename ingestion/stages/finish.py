@@ -37,7 +37,8 @@ _WAYS = """
         SELECT way.item, way.hashes || page.key_hash, page.verdict NOT IN ('ingested', 'unchanged'), page.found_on, way.step + 1
           FROM way JOIN ingestion_runitem page ON page.id = way.next WHERE way.goes_on AND way.step < %(steps)s)
     UPDATE kb_document document SET parent_hash = nullif(whole.hashes, '')
-      FROM (SELECT DISTINCT ON (item) item, hashes FROM way ORDER BY item, step DESC) whole JOIN ingestion_runitem item ON item.id = whole.item
+      FROM (SELECT DISTINCT ON (item) item, hashes FROM way ORDER BY item, step DESC) whole
+      JOIN ingestion_runitem item ON item.id = whole.item
      WHERE document.source_id = %(source)s AND document.key_hash = item.key_hash
        AND document.parent_hash IS DISTINCT FROM nullif(whole.hashes, '')
 """

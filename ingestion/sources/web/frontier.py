@@ -24,6 +24,7 @@ _COUNTING_SHARE = 50  # counting reads every row of the run: of a large one it i
 _RUNS_REMEMBERED = 8
 _KEYS_REMEMBERED = 300_000
 
+# A row that another reader has refused since we looked is reopened like one that we saw.
 # By columns: a page has dozens of links, and a model for each costs more than asking for the page.
 _INSERT = """
     INSERT INTO ingestion_runitem (organization_id, run_id, key, key_hash, url, via, found_on, depth, stage, verdict, reason, error, title,
@@ -34,7 +35,10 @@ _INSERT = """
       FROM unnest(%(keys)s::text[], %(digests)s::bytea[], %(urls)s::text[], %(vias)s::text[], %(pages)s::bigint[], %(depths)s::smallint[],
                   %(reasons)s::text[], %(errors)s::text[]) AS found (key, key_hash, url, via, found_on, depth, reason, error)
      ORDER BY key_hash
-    ON CONFLICT (run_id, key_hash) DO NOTHING
+    ON CONFLICT (run_id, key_hash) DO UPDATE
+       SET stage = 'found', verdict = '', reason = '', error = '', url = excluded.url, via = excluded.via, found_on = excluded.found_on,
+           depth = excluded.depth
+     WHERE excluded.reason = '' AND ingestion_runitem.stage = 'done' AND ingestion_runitem.reason = ANY(%(reopened)s)
 """
 
 
@@ -94,7 +98,8 @@ def add(run: IngestionRun, found: Iterable[Found]) -> None:
     kept = _within_bounds(run, memory, new)
     _insert(run, kept)
     left_out = {digest for digest, _ in new} - {digest for digest, _ in kept}
-    transaction.on_commit(lambda: _remember(memory, fresh, left_out))
+    is_full = any(each.reason == "queue_limit" for _, each in kept)
+    transaction.on_commit(lambda: _remember(memory, fresh, left_out, is_full=is_full))
 
 
 def may_reopen(found: Found, reason: str, stage: str) -> bool:
@@ -120,7 +125,7 @@ def _within_bounds(run: IngestionRun, memory: _Memory, new: list[tuple[bytes, Fo
             )
             memory.waiting, memory.written = cursor.fetchone()
         memory.count_at = next_count(started)
-    kept = []
+    kept, is_full = [], memory.is_full
     for digest, each in new:
         if each.reason:
             if memory.written < REFUSED_KEPT:
@@ -129,13 +134,14 @@ def _within_bounds(run: IngestionRun, memory: _Memory, new: list[tuple[bytes, Fo
         elif memory.waiting < QUEUE_LIMIT:
             memory.waiting += 1
             kept.append((digest, each))
-        elif not memory.is_full:
-            memory.is_full = True
+        elif not is_full:
+            is_full = True
             kept.append((digest, replace(each, reason="queue_limit", text=f"{QUEUE_LIMIT:,} addresses wait already. Narrow the scope.")))
     return kept
 
 
-def _remember(memory: _Memory, fresh: dict[bytes, Found], left_out: set[bytes]) -> None:
+def _remember(memory: _Memory, fresh: dict[bytes, Found], left_out: set[bytes], *, is_full: bool) -> None:
+    memory.is_full = memory.is_full or is_full  # only now: a run whose row that says so was rolled back would conclude
     if len(memory.admitted) + len(memory.refused) > _KEYS_REMEMBERED:
         memory.admitted.clear()
         memory.refused.clear()
@@ -158,7 +164,7 @@ def _insert(run: IngestionRun, kept: Sequence[tuple[bytes, Found]]) -> None:
         "errors": [each.text[:2000] for _, each in kept],
     }
     with connection.cursor() as cursor:
-        cursor.execute(_INSERT, {"run": run.id, "organization": run.organization_id, **columns})
+        cursor.execute(_INSERT, {"run": run.id, "organization": run.organization_id, "reopened": list(REOPENED), **columns})
 
 
 def row_of(run: IngestionRun, digest: bytes, found: Found) -> RunItem:

@@ -7,7 +7,6 @@ from ingestion.models import CrawledHost, IngestionRun
 from ingestion.sources.web.requests import ROBOTS_BYTES, Asked, Requests
 from kb.schemas.web import Web
 
-
 MOST_KNOWN = 64
 
 

@@ -1,16 +1,20 @@
 """Sites that would lose documents, stop a run or fill the memory of its workers."""
 
+from dataclasses import replace
+
 import pytest
 
 from ingestion.crawl.admission import REMEMBERED_LENGTH, Admission
 from ingestion.crawl.fetch import Answer as Fetched
 from ingestion.crawl.links import MOST_LINKS
 from ingestion.crawl.scope import Scope
-from ingestion.models import CrawledHost
+from ingestion.models import CrawledHost, RunItem
 from ingestion.plan import plan_for
 from ingestion.services.runs import start_run
+from ingestion.sources.web import frontier
 from ingestion.sources.web.hosts import MOST_KNOWN, RunHosts
 from ingestion.sources.web.requests import Asked
+from kb.models.base import key_hash
 from tests.ingestion.web.conftest import living, put, run_source, verdicts
 from tests.servers.site import Answer, page, paragraphs, redirect, refusal, urlset
 
@@ -82,6 +86,16 @@ def test_a_date_that_is_none_in_retry_after_stops_nothing(web, site):
     source = web()
     assert run_source(source).status == "succeeded"
     assert living(source, site) == {"/", "/a"}
+
+
+def test_an_address_that_another_reader_refuses_meanwhile_is_admitted_all_the_same(web, site):
+    run = start_run(web())
+    key = site.url("/a")
+    refused = frontier.Found(key, key, "link", 1, None, "nofollow", "The link asks not to be followed.")
+    frontier._insert(run, [(key_hash(key), refused)])  # between the look and the insert of the other
+    frontier._insert(run, [(key_hash(key), replace(refused, reason="", text=""))])
+    frontier._insert(run, [(key_hash(key), refused)])
+    assert list(RunItem.objects.filter(run=run).values_list("stage", "verdict", "reason", "error")) == [("found", "", "", "")]
 
 
 def test_few_hosts_are_kept_in_memory_and_all_obeyed(web, site):
