@@ -34,6 +34,12 @@ def create_knowledge_base(actor: Actor, *, document: dict, comment: str = "", hi
             Grant.objects.create(organization=actor.organization, knowledge_base=knowledge_base, user=actor.user, level=Grant.Level.EDITOR)
         if actor.is_limited:
             raise InvalidInput("This API key is limited to named knowledge bases and could not use a new one. Use one without that limit.")
+        if not access.knowledge_bases(actor).filter(id=knowledge_base.id).exists():
+            # A key that belongs to no user: nobody could be granted anything by it.
+            raise InvalidInput(
+                "This API key belongs to no user, so it could not see a private knowledge base that it makes. Set visibility to "
+                "organization, or use a key of a user or of an administrator."
+            )
     return knowledge_base
 
 

@@ -9,7 +9,7 @@ from config.errors import Conflict, InvalidInput, NotFound
 from kb import access, services, versioning
 from kb.access import actor_for_key
 from kb.embedding import spec_of
-from kb.models import EmbeddingModel, Grant, Membership, Secret
+from kb.models import EmbeddingModel, Grant, KnowledgeBase, Membership, Secret
 
 pytestmark = pytest.mark.django_db
 
@@ -114,3 +114,11 @@ def test_a_name_is_free_again_after_deletion(actor, knowledge_base):
 def test_two_organizations_cannot_share_a_name(organization):
     with pytest.raises(Conflict, match="already an organization"):
         services.create_organization(name="Acme")
+
+
+def test_a_key_of_nobody_does_not_make_what_it_could_not_see(organization, hashing_model):
+    key, _ = services.create_api_key(organization, name="bot", role="editor")
+    with pytest.raises(InvalidInput, match="could not see a private knowledge base"):
+        services.create_knowledge_base(actor_for_key(key), document={"name": "Lost"})
+    assert not KnowledgeBase.objects.filter(name="Lost").exists()
+    assert services.create_knowledge_base(actor_for_key(key), document={"name": "Lost", "visibility": "organization"})
