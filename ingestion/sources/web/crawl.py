@@ -78,10 +78,12 @@ class Crawl:
         self.taken: deque[RunItem] = deque()
         self.failures: Counter[str] = Counter()
         self.idle_since: float | None = None
+        self.turn_is_away = self.has_asked = False
 
     def work(self) -> bool:
         if not self.site.state.ready and not prepare(self.site, self.requests, self.part):
-            return True
+            self.site.save()  # waiting for a turn is no death
+            return self.part.is_over
         while True:
             self._collect()
             self.site.check()
@@ -95,6 +97,11 @@ class Crawl:
                 if not self.flying:
                     self.site.finish(*stopped)
                     return True
+                continue
+            if self.turn_is_away:
+                if not self.flying:
+                    self.site.save()
+                    return self.has_asked
                 continue
             if not self._fill() and not self.flying:
                 if self._is_at_the_end():
@@ -182,8 +189,10 @@ class Crawl:
             try:
                 asked = future.result()
             except Stopped:
+                self.turn_is_away = True  # longer than a slice: asking again at once would keep the worker and the database busy
                 unasked += self.parked.pop(what) if isinstance(what, str) else [what]
                 continue
+            self.has_asked = True
             if isinstance(what, str):
                 self.site.robots_came(what, asked)
                 for item in self.parked.pop(what):

@@ -4,18 +4,20 @@ from dataclasses import replace
 
 import pytest
 
+from ingestion import pacing
 from ingestion.crawl.admission import REMEMBERED_LENGTH, Admission
 from ingestion.crawl.fetch import Answer as Fetched
 from ingestion.crawl.links import MOST_LINKS
 from ingestion.crawl.scope import Scope
-from ingestion.models import CrawledHost, RunItem
+from ingestion.models import CrawledHost, IngestionRun, RunItem
 from ingestion.plan import plan_for
 from ingestion.services.runs import start_run
-from ingestion.sources.web import frontier
+from ingestion.sources.web import crawl, frontier
 from ingestion.sources.web.hosts import MOST_KNOWN, RunHosts
 from ingestion.sources.web.requests import Asked
+from ingestion.stages.slices import Slice
 from kb.models.base import key_hash
-from tests.ingestion.web.conftest import living, put, run_source, verdicts
+from tests.ingestion.web.conftest import advance, living, put, run_source, verdicts
 from tests.servers.site import Answer, page, paragraphs, redirect, refusal, urlset
 
 pytestmark = pytest.mark.django_db
@@ -116,3 +118,21 @@ def test_long_addresses_are_judged_without_being_kept_and_count_once():
     long = "http://h.example/" + "x" * REMEMBERED_LENGTH + "?"
     assert [admission.judge(f"{long}date=2024-01-{day:02}").reason for _ in range(40) for day in range(1, 29)] == [""] * 40 * 28
     assert admission._known.cache_info().currsize == 0
+
+
+@pytest.mark.parametrize("is_prepared", [False, True], ids=["before the first page", "between pages"])
+def test_a_turn_that_is_farther_away_than_a_slice_is_left_to_the_sweep(web, site, monkeypatch, is_prepared):
+    given_back = []
+    give_back = crawl.give_back
+    monkeypatch.setattr(crawl, "give_back", lambda items: (given_back.append(items), give_back(items)))
+    put(site, "/", "/a", "/b")
+    run = start_run(web())
+    if is_prepared:
+        advance(run, "crawl", "extract")
+    asked = len(site.log)
+    pacing.push_back(site.url("").rstrip("/"), 60)
+    given_back.clear()
+    run = IngestionRun.objects.get(id=run.id)
+    assert crawl.work(run, Slice("crawl", "token", run)) is False
+    assert len(given_back) <= 1 + is_prepared
+    assert len(site.log) == asked
