@@ -3,6 +3,7 @@
 A crawl keeps that on its run (`site.Site`), a preview in memory (`preview.SiteLook`); both prepare, understand and judge by the same code.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Protocol
@@ -50,7 +51,7 @@ def agent_of(web: Web) -> str:
     return web.user_agent or user_agent()
 
 
-class Visit:
+class Visit(ABC):
     """`add` and `save` are what differs: where addresses that were found, and what is known of the site, are kept."""
 
     def __init__(self, run: IngestionRun, *, plan: Plan, hosts: Hosts, state: SiteState) -> None:
@@ -63,11 +64,13 @@ class Visit:
     def start_key(self) -> str:
         return identity(self.start)
 
+    @abstractmethod
     def add(self, found: Sequence[Found]) -> None:
-        raise NotImplementedError
+        """Keep addresses that were found."""
 
+    @abstractmethod
     def save(self, *, every: float = 0.0) -> None:
-        raise NotImplementedError
+        """Keep what is known of the site, unless that was done less than `every` seconds ago."""
 
     def validators(self, item: RunItem) -> dict[str, str]:
         """Conditional requests only where a 304 hides no links, and where what stands is whole and made under these settings."""
