@@ -126,14 +126,14 @@ SAYS_NOTHING = frozenset(
 SAYS_GONE = frozenset(("gone", "soft_404", "not_a_document", "linked_file", "noindex"))
 # It was met and not looked at, by the rules of the source's settings or the site's wishes: as if it had not come up.
 NOT_LOOKED_AT = frozenset(("out_of_scope", "excluded", "robots", "nofollow", "too_deep", "url_too_long", "bad_url"))
-# This many addresses that lead to the same one for the time being are a login or a maintenance page.
+# This many addresses that lead to the same one are, for the time being, a login or a maintenance page; for good, perhaps a mistake.
 SHARED_TARGET = 3
 
 
 def what_was_seen(findings: Mapping[bytes, Finding]) -> dict[bytes, Seen]:
     """What each finding says about the document of its key."""
-    temporary = Counter(f.target for f in findings.values() if f.reason == "redirected" and not f.permanent)
-    return {key: _seen(key, finding, findings, temporary) for key, finding in findings.items()}
+    shared = Counter((f.target, f.permanent) for f in findings.values() if f.reason in ("redirected", "duplicate_of"))
+    return {key: _seen(key, finding, findings, shared) for key, finding in findings.items()}
 
 
 def hidden_from_view(ways: Mapping[bytes, Sequence[bytes]], seen: Mapping[bytes, Seen]) -> set[bytes]:
@@ -159,7 +159,7 @@ def _is_below_unread(key: bytes, ways: Mapping[bytes, Sequence[bytes]], seen: Ma
     return False
 
 
-def _seen(key: bytes, finding: Finding, findings: Mapping[bytes, Finding], temporary: Counter[bytes | None]) -> Seen:
+def _seen(key: bytes, finding: Finding, findings: Mapping[bytes, Finding], shared: Counter[tuple[bytes | None, bool]]) -> Seen:
     if finding.verdict in ("ingested", "unchanged"):
         return Seen.PRESENT
     if finding.verdict == "removed" or finding.reason in SAYS_GONE:
@@ -170,9 +170,10 @@ def _seen(key: bytes, finding: Finding, findings: Mapping[bytes, Finding], tempo
         return Seen.ABSENT
     if finding.reason in ("redirected", "duplicate_of"):
         arrived = _arrives(key, finding, findings)
-        if finding.permanent:
-            return {True: Seen.MOVED, False: Seen.ABSENT, None: Seen.UNKNOWN}[arrived]
-        return Seen.ABSENT if arrived is not None and temporary[finding.target] < SHARED_TARGET else Seen.UNKNOWN
+        is_shared = shared[finding.target, finding.permanent] >= SHARED_TARGET
+        if finding.permanent:  # many at once that name one page are a mistake of a template more often than a move: those are only missed
+            return {True: Seen.ABSENT if is_shared else Seen.MOVED, False: Seen.ABSENT, None: Seen.UNKNOWN}[arrived]
+        return Seen.ABSENT if arrived is not None and not is_shared else Seen.UNKNOWN
     return Seen.PRESENT  # refused on its content: it is there, and what stood for it has retired
 
 

@@ -49,6 +49,7 @@ DEFERS = Finding("skipped", "duplicate_of", target=THERE, permanent=True)
         ("moved in a circle", moved(), {THERE: moved(HERE)}, Seen.ABSENT),
         ("moved for now counts as not met", moved(permanent=False), {THERE: READ}, Seen.ABSENT),
         ("unless so many go there that it is a login", moved(permanent=False), LOGIN, Seen.UNKNOWN),
+        ("many that moved for good to one page are only missed", moved(), {THERE: READ, b"1": moved(), b"2": moved()}, Seen.ABSENT),
         ("a page that names another as its canonical has moved there", DEFERS, {THERE: READ}, Seen.MOVED),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
