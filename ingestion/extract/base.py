@@ -19,6 +19,7 @@ class Limits:
     max_memory_mb: int = 512
     max_stream_bytes: int = 64 * MEBIBYTE
     max_decoded_bytes: int = 128 * MEBIBYTE
+    max_archive_bytes: int = 64 * MEBIBYTE
     stop_after_chars: int | None = None
 
     @property

@@ -32,19 +32,8 @@ BINARY_SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
 )
 
 OLE2 = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-# An Office file with a password is an OLE2 container around this stream.
-OLE2_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 ZIP = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
 PDF = b"%PDF-"
-
-# Part names that tell the format of a ZIP container.
-ZIP_PARTS: tuple[tuple[str, str], ...] = (
-    ("word/document", "a Word document (.docx)"),
-    ("xl/workbook", "an Excel workbook (.xlsx)"),
-    ("ppt/presentation", "a PowerPoint presentation (.pptx)"),
-    ("META-INF/container.xml", "an EPUB book"),
-    ("content.xml", "an OpenDocument file"),
-)
 
 # A name that promises one of these around plain text is a mistake worth telling, not a text file.
 _BINARY = (

@@ -1,16 +1,15 @@
 """Which format a file has: its bytes decide, and only among texts does the name choose."""
 
 import re
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from config.errors import ExtractionError
+from ingestion.extract.containers import ContainerFormat, ole2_format, zip_format
 from ingestion.extract.fences import FENCE_LANGUAGES
-from ingestion.extract.signatures import BINARY_EXTENSIONS, BINARY_SIGNATURES, OLE2, OLE2_ENCRYPTED, PDF, ZIP, ZIP_PARTS
+from ingestion.extract.signatures import BINARY_EXTENSIONS, BINARY_SIGNATURES, OLE2, PDF, ZIP
 
 HEAD_BYTES = 8_192
-OLE2_SEARCHED_BYTES = 4 * 1024 * 1024
 READABLE = "PDF, HTML, Markdown and text files"
 
 BOMS: tuple[tuple[bytes, str], ...] = (
@@ -56,9 +55,9 @@ def sniff(path: Path, *, name: str, declared_type: str | None = None, served: bo
         raise _refused(f"{name} is empty.", "Upload a file with content.", reason="empty")
     suffix = extension(name)
     if head.startswith(ZIP):
-        raise _refused(*_zip_refusal(path, name=name), reason="unsupported")
+        return _container_kind(zip_format(path, name=name))
     if head.startswith(OLE2):
-        raise _ole2_refusal(path, name=name)
+        return _container_kind(ole2_format(path, name=name))
     if _is_pdf(head, suffix=suffix):
         return PDF_KIND
     if bom_encoding(head) is None:
@@ -116,25 +115,8 @@ def _refuse_binary(head: bytes, *, name: str) -> None:
         raise _refused(f"{name} is a binary file of an unknown kind.", advice, reason="binary")
 
 
-def _zip_refusal(path: Path, *, name: str) -> tuple[str, str]:
-    """What it is, and what to do."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        return f"{name} is a damaged archive.", f"Save it again, or upload {READABLE}."
-    for part, words in ZIP_PARTS:
-        if any(entry.startswith(part) for entry in names):
-            return f"{name} is {words}, which is not read yet.", "Save it as PDF or HTML and upload that."
-    return f"{name} is an archive.", "Unpack it and upload the files in it."
-
-
-def _ole2_refusal(path: Path, *, name: str) -> ExtractionError:
-    with path.open("rb") as file:
-        encrypted = OLE2_ENCRYPTED in file.read(OLE2_SEARCHED_BYTES)
-    if encrypted:
-        return _refused(f"{name} needs a password.", "Save it without one and upload it again.", reason="encrypted")
-    return _refused(f"{name} is an old Office file.", "Save it as .docx, .xlsx or .pptx.", reason="unsupported")
+def _container_kind(row: ContainerFormat) -> Kind:
+    return Kind(row.format, row.media_type)
 
 
 def _refused(happened: str, advice: str, *, reason: str) -> ExtractionError:

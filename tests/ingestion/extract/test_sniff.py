@@ -18,7 +18,7 @@ PROSE = "Some readable prose about lecterns and the books that lie on them.\n"
         ("report.txt", office_file("xl/workbook.xml"), "unsupported", "Excel workbook"),
         ("slides.pptx", office_file("ppt/presentation.xml"), "unsupported", "PowerPoint"),
         ("files.zip", zip_file({"a.txt": b"a"}), "unsupported", "is an archive. Unpack it"),
-        ("broken.zip", b"PK\x03\x04 and nothing else", "unsupported", "damaged archive"),
+        ("broken.zip", b"PK\x03\x04 and nothing else", "damaged", "damaged archive"),
         ("old.doc", OLE2_HEADER, "unsupported", "Save it as .docx, .xlsx or .pptx"),
         ("secret.xlsx", encrypted_office_file(), "encrypted", "needs a password"),
         ("picture.txt", b"\x89PNG\r\n\x1a\n" + b"\0" * 60, "unsupported", "a PNG image"),
