@@ -39,14 +39,53 @@ def table_pdf(before: str, rows: Sequence[Sequence[str]], after: str) -> bytes:
 
 def scanned_pdf(stamp: str = "") -> bytes:
     """A picture of a page, with at most a stamp as text."""
-    from PIL import Image
-
     out = BytesIO()
     canvas = Canvas(out, pagesize=A4)
-    canvas.drawImage(ImageReader(Image.new("L", (200, 280), 200)), 0, 0, 595, 842)
+    canvas.drawImage(_grey_picture(), 0, 0, 595, 842)
     canvas.drawString(20, 20, stamp)
     canvas.save()
     return out.getvalue()
+
+
+def logo_pdf(text: str) -> bytes:
+    """A few words and a picture that fills little of the page."""
+    out = BytesIO()
+    canvas = Canvas(out, pagesize=A4)
+    canvas.drawImage(_grey_picture(), 20, 750, 60, 60)
+    canvas.drawString(80, 400, text)
+    canvas.save()
+    return out.getvalue()
+
+
+def mixed_pdf(kinds: Sequence[str], *, size: tuple[float, float] = A4) -> bytes:
+    """A page for each kind: text, empty, scan; a scan inside a form; a scan that is cut into strips."""
+    out = BytesIO()
+    canvas = Canvas(out, pagesize=size)
+    picture, (width, height) = _grey_picture(), size
+    for number, kind in enumerate(kinds):
+        match kind:
+            case "text":
+                canvas.drawString(60, 700, f"A page with text that anybody can read, number {number}.")
+            case "scan":
+                canvas.drawImage(picture, 0, 0, width, height)
+            case "form":
+                canvas.beginForm(f"form{number}", 0, 0, 1, 1)
+                canvas.drawImage(picture, 0, 0, 1, 1)
+                canvas.endForm()
+                canvas.scale(width, height)
+                canvas.doForm(f"form{number}")
+            case "strips":
+                for strip in range(20):
+                    canvas.drawImage(picture, 0, strip * height / 20, width, height / 20)
+        canvas.showPage()
+    canvas.save()
+    return out.getvalue()
+
+
+def _grey_picture() -> ImageReader:
+    from PIL import Image
+
+    return ImageReader(Image.new("L", (200, 280), 200))
 
 
 def bomb_pdf(megabytes: int, *, layers: int = 1, streams: int = 1) -> bytes:
