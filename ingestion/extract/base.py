@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 MEBIBYTE = 1024 * 1024
 # What a child is started with that shall not load the language model.
@@ -20,6 +20,7 @@ class Limits:
     max_stream_bytes: int = 64 * MEBIBYTE
     max_decoded_bytes: int = 128 * MEBIBYTE
     max_archive_bytes: int = 64 * MEBIBYTE
+    max_output_bytes: int = 0
     stop_after_chars: int | None = None
 
     @property
@@ -49,6 +50,18 @@ class PageSpan:
 
 
 @dataclass(frozen=True, slots=True)
+class ExtractedFile:
+    """A file that came out of the one that was read. `path` is its file name in the outbox: the extractor's choice, and no stranger's;
+    `name` is what people know it by."""
+
+    name: str
+    path: str
+    media_type: str
+    kind: Literal["attachment", "dataset", "segment"]
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Extracted:
     markdown: str
     title: str
@@ -60,16 +73,21 @@ class Extracted:
     warnings: list[str] = field(default_factory=list)
     page: dict[str, Any] | None = None
     """What a crawl needs of HTML that a server gave: html_page.describe_page. Such a page may have no Markdown: its links still count."""
+    files: list[ExtractedFile] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
-        return cls(**{**value, "pages": [PageSpan(**span) for span in value["pages"]]})
+        pages = [PageSpan(**span) for span in value["pages"]]
+        return cls(**{**value, "pages": pages, "files": [ExtractedFile(**file) for file in value.get("files", ())]})
 
 
 class Extractor(Protocol):
     def extract(self, data: Path, *, name: str, limits: Limits, served: Served | None = None) -> Extracted:
-        """The file as Markdown. May return more than `limits.max_chars`; the caller cuts. Raises ExtractionError."""
+        """The file as Markdown. May return more than `limits.max_chars`; the caller cuts. Raises ExtractionError.
+
+        One that makes files of it takes `outbox: Path | None = None` besides: a folder for `limits.max_output_bytes` in all, or None where
+        nobody wants them. It names what it wrote in `Extracted.files`."""
         ...

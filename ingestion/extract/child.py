@@ -4,6 +4,7 @@ stdout.
 No Django, no credentials, no way out (landlock.py). It serves requests one after the other and dies with its parent."""
 
 import ctypes
+import errno
 import os
 import resource
 import signal
@@ -16,6 +17,7 @@ from typing import Any, BinaryIO
 
 from config.errors import ExtractionError, LecternError
 from config.frames import pack_frame, read_frame
+from ingestion.extract import outbox
 from ingestion.extract.base import MEBIBYTE, WITHOUT_LANGUAGES, Limits, Served
 from ingestion.extract.extraction import content_hash, extract
 from ingestion.extract.landlock import restrict
@@ -46,7 +48,8 @@ def main(arguments: list[str]) -> None:
     packages = [Path(sysconfig.get_path(key)) for key in ("stdlib", "platstdlib", "purelib", "platlib")]
     prefixes = [Path(sys.prefix), Path(sys.base_prefix)] if sys.base_prefix != "/usr" else [Path(sys.prefix)]
     readable = [*packages, *prefixes, *map(Path, SYSTEM_FILES), *(PROJECT / name for name in PACKAGES), *map(Path, arguments)]
-    _send(replies, {"ready": True, "state": restrict(readable=readable, listable=[PROJECT])})
+    writable = [Path(arguments[0]) / outbox.FOLDER]
+    _send(replies, {"ready": True, "state": restrict(readable=readable, listable=[PROJECT], writable=writable)})
     while (batch := read_frame(requests)) is not None:
         _answer_all(batch, replies)
 
@@ -68,6 +71,10 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         return _perform(request, limits=limits)
     except ExtractionError as error:
         return {"error": {"message": error.message, "reason": error.reason, "retires": error.retires}}
+    except OSError as error:
+        if error.errno == errno.EFBIG:
+            return {"error": {"message": "", "reason": "output_limit", "retires": True}}
+        return {"error": {"message": _described(error), "reason": "internal", "retires": False}}
     except MemoryError:
         return {"error": {"message": "", "reason": "memory_limit", "retires": False}}
     except LecternError as error:
@@ -76,14 +83,21 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         message = "The file is nested too deeply to be read. Save it again in a simpler form."
         return {"error": {"message": message, "reason": "damaged", "retires": True}}
     except Exception as error:
-        return {"error": {"message": f"{type(error).__name__}: {error}"[:500], "reason": "internal", "retires": False}}
+        return {"error": {"message": _described(error), "reason": "internal", "retires": False}}
+
+
+def _described(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:500]
 
 
 def _perform(request: dict[str, Any], *, limits: Limits) -> dict[str, Any]:
     path = Path(request["path"])
     if request["op"] == "extract":
         served = Served(**request["page"]) if request.get("page") else None
-        extracted = extract(path, name=request["name"], declared_type=request.get("declared_type"), limits=limits, served=served)
+        written = Path(request["outbox"]) if request.get("outbox") else None
+        extracted = extract(
+            path, name=request["name"], declared_type=request.get("declared_type"), limits=limits, served=served, outbox=written
+        )
         wanted = request.get("chunk")
         if not extracted.markdown or request.get("known") == content_hash(extracted.title, extracted.markdown).hex():
             wanted = None
@@ -129,16 +143,18 @@ def _die_with_parent() -> None:
 
 
 def _set_fixed_limits() -> None:
-    for limit, value in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NOFILE, OPEN_FILES)):
+    for limit, value in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, OPEN_FILES)):
         with suppress(ValueError, OSError):
             resource.setrlimit(limit, (value, value))
 
 
 def _set_job_limits(limits: Limits) -> None:
-    """CPU seconds count since the child began, so each job moves the limit; a library's loop cannot outlive it."""
+    """CPU seconds count since the child began, so each job moves the limit; a library's loop cannot outlive it. One file may be as large as
+    all together: the parent counts them."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     seconds = int(used.ru_utime + used.ru_stime + limits.max_seconds) + 2
-    for limit, value in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_DATA, DATA_FACTOR * limits.max_memory_mb * MEBIBYTE)):
+    memory = DATA_FACTOR * limits.max_memory_mb * MEBIBYTE
+    for limit, value in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_DATA, memory), (resource.RLIMIT_FSIZE, limits.max_output_bytes)):
         with suppress(ValueError, OSError):
             resource.setrlimit(limit, (value, resource.getrlimit(limit)[1]))
 

@@ -2,11 +2,13 @@
 
 import hashlib
 from dataclasses import replace
+from functools import cache
+from inspect import signature
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from config.errors import ExtractionError
-from ingestion.extract.base import Extracted, Limits, PageSpan, Served
+from ingestion.extract.base import Extracted, Extractor, Limits, PageSpan, Served
 from ingestion.extract.encodings import clean
 from ingestion.extract.formats import EXTRACTORS, MINIMUM_CHARS
 from ingestion.extract.language import detect_language
@@ -20,19 +22,29 @@ CUT_SEARCHED_CHARS = 400
 ADVICE_FOR_SITES = "Leave its address out with exclude_patterns if it is not wanted."
 
 
-def extract(path: Path, *, name: str, declared_type: str | None, limits: Limits, served: Served | None = None) -> Extracted:
+def extract(
+    path: Path, *, name: str, declared_type: str | None, limits: Limits, served: Served | None = None, outbox: Path | None = None
+) -> Extracted:
     """Raises ExtractionError with the reason as a sentence; any other exception is a defect of the extractor.
-    HTML that was `served` comes back without an error when it has no text: `page` says why, and holds its links."""
+    HTML that was `served` comes back without an error when it has no text: `page` says why, and holds its links.
+    `outbox` is a folder for the files that are made of it (attachments, datasets), where those are wanted."""
     if served is not None:
         name = _file_name(served.url) or name
     try:
         kind = sniff(path, name=name, declared_type=declared_type, served=served is not None)
-        extracted = EXTRACTORS.load(kind.format)().extract(path, name=name, limits=limits, served=served)
+        extractor = EXTRACTORS.load(kind.format)
+        more = {"outbox": outbox} if _writes(extractor) else {}
+        extracted = extractor().extract(path, name=name, limits=limits, served=served, **more)
         return _finished(extracted, format=kind.format, name=name, limits=limits)
     except ExtractionError as error:
         if served is None:
             raise
         raise ExtractionError(error.happened, advice=ADVICE_FOR_SITES, reason=error.reason, retires=error.retires) from error
+
+
+@cache
+def _writes(extractor: type[Extractor]) -> bool:
+    return "outbox" in signature(extractor.extract).parameters
 
 
 def content_hash(title: str, markdown: str) -> bytes:

@@ -12,6 +12,8 @@ RULE_PATH_BENEATH = 1
 PR_SET_NO_NEW_PRIVS = 38
 
 READ_FILE, READ_DIR = 1 << 2, 1 << 3
+# Plain files: written, made, removed and shortened; no folders, links, sockets or devices, and no moving in or out.
+WRITE = 1 << 1 | 1 << 5 | 1 << 8 | 1 << 14
 # Every right a file system can refuse, by the kernel interface that brought the last of them.
 FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 TCP_RIGHTS = 0b11
@@ -27,8 +29,9 @@ class _PathBeneath(ctypes.Structure):
     _fields_ = [("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32)]
 
 
-def restrict(*, readable: Iterable[Path], listable: Iterable[Path] = ()) -> str:
-    """Closes this process in for ever and says what holds, as "landlock ABI 7" or "open: REASON". `listable` folders show names only."""
+def restrict(*, readable: Iterable[Path], listable: Iterable[Path] = (), writable: Iterable[Path] = ()) -> str:
+    """Closes this process in for ever and says what holds, as "landlock ABI 7" or "open: REASON". `listable` folders show names only; in
+    `writable` ones plain files may be read, made, changed and removed."""
     if not sys.platform.startswith("linux"):
         return f"open: no Landlock on {sys.platform}"
     libc = ctypes.CDLL(None, use_errno=True)
@@ -40,8 +43,9 @@ def restrict(*, readable: Iterable[Path], listable: Iterable[Path] = ()) -> str:
     rules = _Ruleset(files, TCP_RIGHTS if abi >= 4 else 0, SCOPES if abi >= 6 else 0)
     size = 24 if abi >= 6 else 16 if abi >= 4 else 8
     ruleset = _checked(libc.syscall(CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(size), 0))
-    for path, rights in [*((path, READ_FILE | READ_DIR) for path in readable), *((path, READ_DIR) for path in listable)]:
-        _allow(libc, ruleset, path, rights)
+    for paths, rights in ((readable, READ_FILE | READ_DIR), (listable, READ_DIR), (writable, (READ_FILE | READ_DIR | WRITE) & files)):
+        for path in paths:
+            _allow(libc, ruleset, path, rights)
     _checked(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     _checked(libc.syscall(RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)

@@ -17,6 +17,7 @@ import psutil
 from config.errors import ExtractionError
 from config.frames import FrameBuffer, pack_frame
 from config.scratch import make_scratch
+from ingestion.extract import outbox
 from ingestion.extract.base import MEBIBYTE, WITHOUT_LANGUAGES, Limits
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -28,6 +29,7 @@ FIXED_VARIABLES = {
     # One arena: freed memory goes back, so that a big document does not retire the child.
     "MALLOC_ARENA_MAX": "1",
 }  # fmt: skip
+CHILD_MODULE = "ingestion.extract.child"
 POLL_SECONDS = 0.05
 START_SECONDS = 60.0
 GRACE_SECONDS = 1.0
@@ -41,10 +43,13 @@ class Child:
         self.jobs = 0
         self.rss_mb = self.peak_rss_mb = 0.0
         self._inbox = make_scratch()
+        self._outbox = self._inbox / outbox.FOLDER
+        self._outbox.mkdir()
+        self._output_bytes = 0
         options = () if languages else (WITHOUT_LANGUAGES,)
         environment = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ} | FIXED_VARIABLES
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "ingestion.extract.child", *options, str(self._inbox), *map(str, readable)],
+            [sys.executable, "-P", "-m", CHILD_MODULE, *options, str(self._inbox), *map(str, readable)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -57,7 +62,7 @@ class Child:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._output, selectors.EVENT_READ)
         self._buffer = FrameBuffer()
-        self._checked = 0.0  # when its memory was looked at
+        self._checked = 0.0  # when its memory and its outbox were looked at
         self.state = ""
 
     @property
@@ -74,21 +79,23 @@ class Child:
     def run_many(self, requests: Sequence[dict[str, Any]], *, seconds: float | None) -> list[dict[str, Any] | ExtractionError]:
         """Results in the order of the requests: of all, of those that were begun within `seconds`, or up to the one that killed the child.
 
-        The files are put where this child, and no other, may read them."""
+        The files are put where this child, and no other, may read them; what it wrote is taken from where it, and no other, may write."""
         inside = [self._inbox / str(self.jobs + number) for number in range(1, len(requests) + 1)]
+        written = [self._outbox / path.name for path in inside]
         self.jobs += len(requests)
         results: list[dict[str, Any] | ExtractionError] = []
+        limits_of = [Limits(**request.get("limits") or {}) for request in requests]
+        # It may be ahead of us, so what it has written for the next counts too.
+        self._output_bytes = sum(limits.max_output_bytes for limits in limits_of)
         try:
-            for request, path in zip(requests, inside, strict=True):
-                _lend(Path(request["path"]), path)
-            lent = [request | {"path": str(path)} for request, path in zip(requests, inside, strict=True)]
+            lent = [_lend(request, path, folder) for request, path, folder in zip(requests, inside, written, strict=True)]
             self._write(pack_frame({"requests": lent, "seconds": seconds}), name=_name(requests[0]))
-            for request in requests:
-                limits = Limits(**request.get("limits") or {})
+            for request, limits, folder in zip(requests, limits_of, written, strict=True):
                 reply = self._read(name=_name(request), limits=limits, seconds=limits.max_seconds + GRACE_SECONDS)
                 if not reply and results:
                     break
-                results.append(_result(reply, _name(request), limits))
+                results.append(_result(reply, request, limits, folder))
+                outbox.clear(folder)
             self._check_memory()
         except ExtractionError as error:
             results.append(error)
@@ -96,8 +103,9 @@ class Child:
             self.close()  # what it still answers would be taken for the answer to something else
             raise
         finally:
-            for path in inside:
+            for path, folder in zip(inside, written, strict=True):
                 path.unlink(missing_ok=True)
+                outbox.clear(folder)
         return results
 
     def close(self) -> None:
@@ -127,6 +135,8 @@ class Child:
             if now > self._checked + POLL_SECONDS:
                 self._checked = now
                 self._check_memory(name, limits)
+                if outbox.written_bytes(self._outbox) > self._output_bytes:
+                    raise self._killed("output_limit", name, limits)
             if not self._selector.select(POLL_SECONDS):
                 continue
             piece = os.read(self._output, READ_BYTES)
@@ -146,7 +156,7 @@ class Child:
 
     def _killed(self, reason: str, name: str, limits: Limits) -> ExtractionError:
         self.close()
-        return ExtractionError(_sentence(reason, name, limits), reason=reason, retires=False)
+        return ExtractionError(_sentence(reason, name, limits), reason=reason, retires=reason == "output_limit")
 
     def _died(self, name: str, limits: Limits) -> ExtractionError:
         with suppress(subprocess.TimeoutExpired):
@@ -159,24 +169,36 @@ def _name(request: dict[str, Any]) -> str:
     return str(request.get("name") or Path(request["path"]).name)
 
 
-def _result(reply: dict[str, Any], name: str, limits: Limits) -> dict[str, Any] | ExtractionError:
+def _result(reply: dict[str, Any], request: dict[str, Any], limits: Limits, written: Path) -> dict[str, Any] | ExtractionError:
+    name = _name(request)
     if error := reply.get("error"):
         message = error["message"] or _sentence(error["reason"], name, limits)
         return ExtractionError(message, reason=error["reason"], retires=error["retires"])
+    if request.get("outbox"):
+        try:
+            outbox.deliver(written, to=Path(request["outbox"]), reply=reply, name=name, limits=limits)
+        except ExtractionError as refused:
+            return refused
     return reply
 
 
-def _lend(path: Path, inside: Path) -> None:
-    """A hard link where the file system allows it, else a copy."""
+def _lend(request: dict[str, Any], inside: Path, written: Path) -> dict[str, Any]:
+    """The request in the child's own terms. The file is a hard link where the file system allows it, else a copy."""
+    path = Path(request["path"])
     try:
         os.link(path.resolve(), inside)
     except OSError:
         shutil.copyfile(path, inside)
+    if not request.get("outbox"):
+        return request | {"path": str(inside)}
+    written.mkdir()
+    return request | {"path": str(inside), "outbox": str(written)}
 
 
 def _sentence(reason: str, name: str, limits: Limits) -> str:
     return {
         "time_limit": f"{name} took longer than {limits.max_seconds:g} seconds to read. Split it into smaller ones.",
         "memory_limit": f"{name} needed more than {limits.max_memory_mb} MB of memory to read. Split it into smaller ones.",
+        "output_limit": outbox.output_sentence(name, limits),
         "crashed": f"{name} made the reading process crash. Save it again in the program it comes from.",
     }[reason]

@@ -20,8 +20,9 @@ class Sandbox:
     """Children start when they are first needed and are replaced after FILES_PER_CHILD files, when they grew, and when they died.
 
     Requests, both with `limits` (fields of Limits):
-    {op: "extract", path, name, declared_type, page: fields of Served | None, chunk: {settings, tokenizer, reserve} | None, known}
-    -> {extracted, passages}; `page` says that a web server gave the file, and HTML then comes back with its links. What has the content
+    {op: "extract", path, name, declared_type, page: fields of Served | None, chunk: {settings, tokenizer, reserve} | None, known, outbox}
+    -> {extracted, passages}; `outbox` is a folder of yours that gets the files which come out of it (`extracted["files"]`), if wanted;
+    `page` says that a web server gave the file, and HTML then comes back with its links. What has the content
     hash `known` (in hex) is not cut.
     {op: "chunk", path, title, chunk} -> {passages}; `path` holds Markdown.
     `tokenizer` is a name that kb.providers.tokens knows; `readable` names folders outside of the Python prefix where one lies.
