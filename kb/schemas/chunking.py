@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, mo
 from kb.schemas.base import Document, rules_of
 
 AUTO_TARGET = 400  # tokens, where the model reads that much
-_TRANSCRIPT = {"target_tokens": 450, "overlap": 0.15}
+TRANSCRIPT = {"target_tokens": 450, "overlap": 0.15}
 
 
 def _target(value: Any) -> Any:
@@ -26,28 +26,34 @@ def _overlap(value: Any) -> Any:
     raise ValueError(f"is {value}: write a fraction up to 0.5, or a whole number of tokens from 1.")
 
 
+Strategy = Literal["structure", "recursive", "transcript"]
+Tokenizer = Literal["model", "estimate", "cl100k_base", "o200k_base"]
+TargetTokens = Annotated[
+    Literal["auto"] | int,
+    BeforeValidator(_target),
+    Field(json_schema_extra={"anyOf": [{"const": "auto"}, {"type": "integer", "minimum": 32, "maximum": 8000}]}),
+]
+Overlap = Annotated[
+    int | float,
+    BeforeValidator(_overlap),
+    Field(json_schema_extra={"anyOf": [{"type": "number", "minimum": 0, "maximum": 0.5}, {"type": "integer", "minimum": 1}]}),
+]
+
+
 class Chunking(Document):
     """Chunking of the knowledge base's documents."""
 
-    strategy: Literal["structure", "recursive", "transcript"] = Field(
+    strategy: Strategy = Field(
         default="structure",
         description="`structure` cuts by headings, paragraphs, tables, code and sentences; `recursive` by separators only; `transcript` by "
         "turns and times of speech (its own defaults: 450 tokens, overlap 0.15).",
     )
-    target_tokens: Annotated[
-        Literal["auto"] | int,
-        BeforeValidator(_target),
-        Field(json_schema_extra={"anyOf": [{"const": "auto"}, {"type": "integer", "minimum": 32, "maximum": 8000}]}),
-    ] = Field(
+    target_tokens: TargetTokens = Field(
         default="auto",
         description="Tokens a chunk aims at, 32–8000. `auto` is 400, or what the embedding model reads if that is less. More than the "
         "model reads is clamped, with a warning.",
     )
-    overlap: Annotated[
-        int | float,
-        BeforeValidator(_overlap),
-        Field(json_schema_extra={"anyOf": [{"type": "number", "minimum": 0, "maximum": 0.5}, {"type": "integer", "minimum": 1}]}),
-    ] = Field(
+    overlap: Overlap = Field(
         default=0.08,
         description="What a chunk repeats of the one before it: below 1 a fraction of the target, at most 0.5; from 1 a whole number of "
         "tokens, fewer than the target.",
@@ -55,7 +61,7 @@ class Chunking(Document):
     min_chars: int = Field(
         default=120, ge=0, le=10_000, description="A chunk with fewer characters is joined to its neighbour where the target allows it."
     )
-    tokenizer: Literal["model", "estimate", "cl100k_base", "o200k_base"] = Field(
+    tokenizer: Tokenizer = Field(
         default="model",
         description="What counts tokens: the embedding model's own tokenizer, an estimate by characters, or one of two public encodings.",
     )
@@ -64,7 +70,7 @@ class Chunking(Document):
     @classmethod
     def _strategy_defaults(cls, data: Any) -> Any:
         if isinstance(data, dict) and data.get("strategy") == "transcript":
-            return {**_TRANSCRIPT, **data}
+            return {**TRANSCRIPT, **data}
         return data
 
     @field_validator("tokenizer")

@@ -11,7 +11,7 @@ from kb.schemas.parameters import REFERENCE, ParameterValue, check_parameters, l
 from kb.schemas.providers import PACKAGED_MODELS, PROVIDERS, TOKENIZERS, ProviderRules
 
 DIMENSIONS = (256, 384, 512, 768, 1024, 1536, 3072)
-_SECRET_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
+SECRET_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
 
 
 class EmbeddingModelInput(Document):
@@ -89,7 +89,7 @@ class EmbeddingModelInput(Document):
             return None
         if not _rules(info).takes_credential:
             raise ValueError(f"is not used by provider {info.data.get('provider')}. Remove it.")
-        if not _SECRET_NAME.fullmatch(value) or looks_secret(value):
+        if not SECRET_NAME.fullmatch(value) or looks_secret(value):
             raise ValueError("must be the name of a secret (letters, digits, _ . -), not the key itself. Store the key as a secret first.")
         return value
 

@@ -9,8 +9,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import BaseModel
+
+from kb.schemas.policy import Policy
 from kb.schemas.providers import WITHOUT_EFFECT_ON_VECTORS
 from kb.schemas.source import SourceSettings
+
+DEFAULT_POLICY = Policy()
+# Keys of a policy that decide what is read; where it is cut, and for how long it is kept, does not.
+READING = ("mode", "ocr", "transcribe", "vision", "table")
 
 
 def fingerprint(settings: Mapping[str, Any], *, stage: str = "") -> str:
@@ -19,9 +26,11 @@ def fingerprint(settings: Mapping[str, Any], *, stage: str = "") -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def extract_fingerprint(settings: SourceSettings) -> str:
-    """What changes the Markdown that a document becomes."""
-    return fingerprint({"max_content_length": settings.max_content_length}, stage="extract")
+def extract_fingerprint(settings: SourceSettings, policy: Policy = DEFAULT_POLICY) -> str:
+    """What changes the Markdown that a document becomes: of a policy what differs from the default, so that a new key changes nothing."""
+    said = {name: value for name in READING if (value := getattr(policy, name)) != getattr(DEFAULT_POLICY, name)}
+    plain = {name: value.model_dump(mode="json") if isinstance(value, BaseModel) else value for name, value in said.items()}
+    return fingerprint({"max_content_length": settings.max_content_length, **plain}, stage="extract")
 
 
 def chunk_fingerprint(*, strategy: str, target_tokens: int, overlap_tokens: int, min_chars: int, tokenizer: str) -> str:
