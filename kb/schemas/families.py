@@ -1,6 +1,6 @@
 """Families of formats: what a file probably is, by its first bytes, its type and its name, and what the policy says of it by default.
 
-The defaults are facts about formats and what reads them, so they change with the code. Whether a file really can be read, its extraction says."""
+The defaults are facts about formats and what reads them, so they change with the code. Whether a file can be read, its extraction says."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
