@@ -15,6 +15,9 @@ class Limits:
 
     max_chars: int = 100_000
     max_pages: int = 500
+    max_rows: int = 5_000
+    max_columns: int = 64
+    """Of a table as Markdown; what is made of its rows besides is bounded by bytes."""
     max_seconds: float = 60.0
     max_memory_mb: int = 512
     max_stream_bytes: int = 64 * MEBIBYTE

@@ -8,6 +8,7 @@ FORMATS: dict[str, str] = {
     "markdown": "ingestion.extract.markdown:MarkdownExtractor",
     "html": "ingestion.extract.html:HtmlExtractor",
     "pdf": "ingestion.extract.pdf:PdfExtractor",
+    "csv": "ingestion.extract.tabular.extractors:CsvExtractor",
 }
 
 # Fewer characters than this are no document. PDF has the same minimum, which it applies itself: it can see whether there are pictures.

@@ -10,7 +10,7 @@ from ingestion.extract.fences import FENCE_LANGUAGES
 from ingestion.extract.signatures import BINARY_EXTENSIONS, BINARY_SIGNATURES, OLE2, PDF, ZIP
 
 HEAD_BYTES = 8_192
-READABLE = "PDF, HTML, Markdown and text files"
+READABLE = "PDF, HTML, Markdown, CSV and text files"
 
 BOMS: tuple[tuple[bytes, str], ...] = (
     (b"\xff\xfe\x00\x00", "utf-32"),
@@ -21,6 +21,11 @@ BOMS: tuple[tuple[bytes, str], ...] = (
 )
 
 MARKDOWN_EXTENSIONS = frozenset({"md", "markdown", "mdown", "mkd", "mdx"})
+# Texts that their name, or the type that they come with, tells apart.
+TEXT_FORMATS: tuple[tuple[str, str, frozenset[str]], ...] = (
+    ("csv", "text/csv", frozenset({"csv", "text/csv", "application/csv"})),
+    ("csv", "text/tab-separated-values", frozenset({"tsv", "tab", "psv", "text/tab-separated-values"})),
+)
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 HTML_EXTENSIONS = frozenset({"html", "htm", "xhtml"})
 _HTML_START = re.compile(rb"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<(!doctype\s+html|html[\s>])", re.IGNORECASE | re.DOTALL)
@@ -80,10 +85,14 @@ def _text_kind(head: bytes, *, suffix: str, declared_type: str | None) -> Kind:
         return MARKDOWN_KIND
     if suffix in HTML_EXTENSIONS or declared in HTML_TYPES:
         return HTML_KIND
+    if kind := _named_kind(suffix):
+        return kind
     if suffix in FENCE_LANGUAGES or suffix in ("txt", "text"):
         return TEXT_KIND
     if declared == "text/markdown":
         return MARKDOWN_KIND
+    if kind := _named_kind(declared):
+        return kind
     return HTML_KIND if _HTML_START.match(head) else TEXT_KIND
 
 
@@ -91,7 +100,14 @@ def _served_kind(head: bytes, *, suffix: str, declared_type: str | None) -> Kind
     declared = _bare(declared_type)
     if declared in HTML_TYPES or _HTML_START.match(head):
         return HTML_KIND
-    return MARKDOWN_KIND if declared == "text/markdown" or suffix in MARKDOWN_EXTENSIONS else TEXT_KIND
+    if declared == "text/markdown" or suffix in MARKDOWN_EXTENSIONS:
+        return MARKDOWN_KIND
+    return _named_kind(declared) or _named_kind(suffix) or TEXT_KIND
+
+
+def _named_kind(word: str) -> Kind | None:
+    """Of an extension or a media type; "" is neither."""
+    return next((Kind(format, media_type) for format, media_type, words in TEXT_FORMATS if word in words), None)
 
 
 def _bare(media_type: str | None) -> str:
