@@ -126,8 +126,10 @@ SAYS_NOTHING = frozenset(
 SAYS_GONE = frozenset(("gone", "soft_404", "not_a_document", "linked_file", "noindex"))
 # It was met and not looked at, by the rules of the source's settings or the site's wishes: as if it had not come up.
 NOT_LOOKED_AT = frozenset(("out_of_scope", "excluded", "robots", "nofollow", "too_deep", "url_too_long", "bad_url"))
-# This many addresses that lead to the same one are, for the time being, a login or a maintenance page; for good, perhaps a mistake.
+# So many addresses that lead to the same one for the time being are a login or a maintenance page.
 SHARED_TARGET = 3
+# So many that do so for good may be a mistake of a template: they are missed first, and go when it stands.
+SHARED_FOR_GOOD = 2
 
 
 def what_was_seen(findings: Mapping[bytes, Finding]) -> dict[bytes, Seen]:
@@ -170,8 +172,8 @@ def _seen(key: bytes, finding: Finding, findings: Mapping[bytes, Finding], share
         return Seen.ABSENT
     if finding.reason in ("redirected", "duplicate_of"):
         arrived = _arrives(key, finding, findings)
-        is_shared = shared[finding.target, finding.permanent] >= SHARED_TARGET
-        if finding.permanent:  # many at once that name one page are a mistake of a template more often than a move: those are only missed
+        is_shared = shared[finding.target, finding.permanent] >= (SHARED_FOR_GOOD if finding.permanent else SHARED_TARGET)
+        if finding.permanent:
             return {True: Seen.ABSENT if is_shared else Seen.MOVED, False: Seen.ABSENT, None: Seen.UNKNOWN}[arrived]
         return Seen.ABSENT if arrived is not None and not is_shared else Seen.UNKNOWN
     return Seen.PRESENT  # refused on its content: it is there, and what stood for it has retired

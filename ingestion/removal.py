@@ -9,6 +9,8 @@ from ingestion import claims
 from ingestion.models import IngestionRun, RunItem
 from kb.models import Document, Source
 
+REMOVED = "The source does not have it any more, so it was removed."
+
 
 def remove_documents(run: IngestionRun, ids: Sequence[UUID]) -> None:
     """Take documents out of what answers: chunks first (vectors and words with them), then the row says so, in one transaction."""
@@ -16,11 +18,17 @@ def remove_documents(run: IngestionRun, ids: Sequence[UUID]) -> None:
         rows = (
             Document.objects.select_for_update(no_key=True).filter(id__in=ids, source_id=run.source_id, tombstoned_at=None).order_by("id")
         )
+        said = dict(RunItem.objects.filter(run=run, document_id__in=ids).values_list("document_id", "error"))
         items = []
         for document in rows:
             document.chunks.all().delete()
             Document.objects.filter(id=document.id).update(
-                tombstoned_at=timezone.now(), content_hash=None, chunk_count=0, generation=document.generation + 1, epoch=document.epoch + 1
+                tombstoned_at=timezone.now(),
+                content_hash=None,
+                chunk_count=0,
+                generation=document.generation + 1,
+                epoch=document.epoch + 1,
+                last_error="",
             )
             items.append(
                 RunItem(
@@ -33,9 +41,11 @@ def remove_documents(run: IngestionRun, ids: Sequence[UUID]) -> None:
                     stage=RunItem.Stage.DONE,
                     verdict=RunItem.Verdict.REMOVED,
                     reason="missed",
+                    error=f"{said.get(document.id, '')} {REMOVED}".strip(),
                 )
             )
-        RunItem.objects.bulk_create(items, update_conflicts=True, unique_fields=["run", "key_hash"], update_fields=["verdict", "reason"])
+        updated = ["document", "verdict", "reason", "error"]
+        RunItem.objects.bulk_create(items, update_conflicts=True, unique_fields=["run", "key_hash"], update_fields=updated)
 
 
 def hand_over(source: Source, heir: Source) -> None:

@@ -14,13 +14,13 @@ from config.openapi import PAGE_PARAMETERS, Paged, query
 from config.paging import NEWEST_FIRST, limit_of, take_page
 from ingestion.api.parameters import choice_of, text_of
 from ingestion.services import pushes
-from ingestion.services.documents import State, find_documents, with_state_of
+from ingestion.services.documents import STATES, State, find_documents, with_state_of
 from kb import access
 from kb.access import Level
 from kb.models import Chunk, Document, Source
 
 FILTERS = [
-    query("state", f"One of {', '.join(State)}.", enum=list(State)),
+    query("state", f"One of {', '.join(STATES)}. Without one, every document that the source still has.", enum=STATES),
     query("q", "Words that stand in the title or the name."),
 ]
 
@@ -43,7 +43,8 @@ class DocumentSummary(BaseModel):
     characters: int
     size: int
     generation: int = Field(description="Counts publications.")
-    missed_runs: int
+    missed_runs: int = Field(description="Complete runs in a row that did not find it.")
+    removed_at: datetime | None = Field(description="When it left, of one that is gone.")
     created_at: datetime
     first_ingested_at: datetime | None
     last_ingested_at: datetime | None
@@ -99,6 +100,7 @@ def summary(document: Document) -> DocumentSummary:
         size=document.size,
         generation=document.generation,
         missed_runs=document.missed_runs,
+        removed_at=document.tombstoned_at,
         created_at=document.created_at,
         first_ingested_at=document.first_ingested_at,
         last_ingested_at=document.last_ingested_at,
@@ -109,7 +111,7 @@ def summary(document: Document) -> DocumentSummary:
 def document_page(request: Request, knowledge_base_id: UUID, source_id: UUID | None) -> Response:
     """One page of the documents, newest first."""
     rows = access.rows(request.user, Document).filter(knowledge_base_id=knowledge_base_id)
-    found = find_documents(rows, source_id=source_id, state=choice_of(request, "state", list(State)), query=text_of(request, "q"))
+    found = find_documents(rows, source_id=source_id, state=choice_of(request, "state", STATES), query=text_of(request, "q"))
     page = take_page(found, cursor=request.query_params.get("cursor"), limit=limit_of(request), ordering=NEWEST_FIRST)
     return Response({"items": [summary(row).model_dump(mode="json") for row in page.items], "next_cursor": page.next_cursor})
 

@@ -83,6 +83,10 @@ class Why(BaseModel):
         )
 
 
+def _refused(message: str) -> InvalidInput:
+    return InvalidInput(message, errors=[{"path": "url", "message": message}])
+
+
 class WhyView(APIView):
     @extend_schema(
         operation_id="explain_address",
@@ -95,7 +99,8 @@ class WhyView(APIView):
         knowledge_base = access.get_knowledge_base(request.user, kb_id)
         source = access.get_source(request.user, knowledge_base, source_id)
         url = request.query_params.get("url", "")
-        if not url.strip() or "\0" in url or len(url) > MAX_URL:
-            message = f"`url` must be an address of at most {MAX_URL} characters."
-            raise InvalidInput(message, errors=[{"path": "url", "message": message}])
+        if not url.strip():
+            raise _refused("`url` is missing. Add the address that is to be explained: ?url=https://…")
+        if "\0" in url or len(url) > MAX_URL:
+            raise _refused(f"`url` must be an address of at most {MAX_URL} characters without NUL.")
         return Response(Why.of(explain_address(source, url)).model_dump(mode="json"))

@@ -51,7 +51,7 @@ def meaning_of(*, status: int, media_type: str, location: str, start: bytes, cut
     if status >= 500:
         return Meaning(Kind.FAILED, "server_error", f"The server answers {status}.", 3 if status == 503 else 2)
     if status >= 400:
-        return Meaning(Kind.FAILED, "gone", f"The server answers {status}: there is no such page.")
+        return Meaning(Kind.SKIPPED, "gone", f"The server answers {status}: there is no such page.")  # an answer, and no failure of ours
     if not 200 <= status < 300:
         return Meaning(Kind.FAILED, "server_error", f"The server answers {status}, which is no answer to a request for a page.")
     if cut:

@@ -66,7 +66,8 @@ def sniff(path: Path, *, name: str, declared_type: str | None = None, served: bo
     if _is_pdf(head, suffix=suffix):
         return PDF_KIND
     if bom_encoding(head) is None:
-        _refuse_binary(head, name=name)
+        is_page = _bare(declared_type) in HTML_TYPES or suffix in HTML_EXTENSIONS or bool(_HTML_START.match(head))
+        _refuse_binary(head, name=name, is_page=is_page)
     if served:
         return _served_kind(head, suffix=suffix, declared_type=declared_type)
     if suffix in BINARY_EXTENSIONS:
@@ -121,12 +122,13 @@ def _is_pdf(head: bytes, *, suffix: str) -> bool:
     return PDF in head[:1024] and (suffix == "pdf" or b"\0" in head)
 
 
-def _refuse_binary(head: bytes, *, name: str) -> None:
+def _refuse_binary(head: bytes, *, name: str, is_page: bool) -> None:
+    """A page may hold a NUL here and there: browsers read over it, and so do we."""
     for offset, signature, words in BINARY_SIGNATURES:
         if head.startswith(signature, offset):
             raise _refused(f"{name} is {words}, which is not read.", f"Upload {READABLE}.", reason="unsupported")
     controls = len(head) - len(head.translate(None, _CONTROLS))
-    if b"\0" in head or controls > len(head) // 10:
+    if (b"\0" in head and not is_page) or controls > len(head) // 10:
         advice = f"Upload {READABLE}; save UTF-16 text with a byte order mark."
         raise _refused(f"{name} is a binary file of an unknown kind.", advice, reason="binary")
 

@@ -19,6 +19,9 @@ class State(StrEnum):
     GONE = "gone"  # the source no longer has it, and its chunks were removed
 
 
+ALL = "all"
+STATES = [*State, ALL]
+
 _STATE = Case(
     When(tombstoned_at__isnull=False, then=Value(State.GONE)),
     When(~Q(last_error=""), then=Value(State.FAILED)),
@@ -47,13 +50,16 @@ def with_state_of(document: Document) -> Document:
 def find_documents(
     rows: QuerySet[Document], *, source_id: UUID | None = None, state: str = "", query: str = "", files_only: bool = False
 ) -> QuerySet[Document]:
-    """Rows of a knowledge base narrowed by source, state, and words of the title or key. `InvalidInput` for an unknown state."""
-    if state and state not in list(State):
-        raise InvalidInput(f"state is '{state[:50]}': write one of {', '.join(State)}.")
+    """Rows of a knowledge base narrowed by source, state, and words of the title or key. Without a state, those that the source still
+    has; `ALL` are those that are gone too. `InvalidInput` for an unknown state."""
+    if state and state not in STATES:
+        raise InvalidInput(f"state is '{state[:50]}': write one of {', '.join(STATES)}.")
     found = with_state(rows)
     if source_id:
         found = found.filter(source_id=source_id)
-    if state:
+    if not state and not files_only:
+        found = found.filter(tombstoned_at=None)
+    elif state and state != ALL:
         found = found.filter(state=state)
     if query:
         found = found.filter(Q(title__icontains=query) | Q(key__icontains=query))

@@ -35,7 +35,7 @@ class Explanation:
 
 def explain_address(source: Source, url: str) -> Explanation:
     """`Conflict` for a source that crawls nothing, `InvalidInput` for what is no address."""
-    web = _web_of(source)
+    web, patience = _rules_of(source)
     try:
         url = absolute(url.strip(), base=web.start_url)
         key = identity(url)
@@ -51,28 +51,42 @@ def explain_address(source: Source, url: str) -> Explanation:
     document = Document.objects.filter(source=source, key_hash=digest).first()
     refused = (judged.reason, judged.text) if judged.reason and key != identity(web.start_url) else None
     verdicts = [(run, items.get(run.id)) for run in runs]
-    return Explanation(url, key, refused, robots, host, document, verdicts, _answer(refused, robots, document, verdicts))
+    answer = _standing(document, verdicts, patience) or _answer(refused, robots, verdicts)
+    return Explanation(url, key, refused, robots, host, document, verdicts, answer)
 
 
-def _web_of(source: Source) -> Web:
+def _rules_of(source: Source) -> tuple[Web, int]:
+    """How it crawls, and after how many missed runs a document goes."""
     document = schemas.load_stored(KnowledgeBase.objects.select_related("current").get(id=source.knowledge_base_id).current.document)
     entry = next((entry for entry in document.sources if UUID(entry.id) == source.id), None)
     if entry is None or entry.web is None:
         raise Conflict("This source crawls no site. Only a source of type web can say what it does with an address.")
-    return entry.web
+    return entry.web, entry.settings.tombstone_after_missed_runs
+
+
+def _standing(document: Document | None, verdicts: Sequence[tuple[IngestionRun, RunItem | None]], patience: int) -> str:
+    """What there is to say of a document that answers, or did; "" where there is none."""
+    last = next((item for _, item in verdicts if item is not None), None)
+    if document is not None and document.tombstoned_at is not None:
+        if last is not None and last.verdict == RunItem.Verdict.REMOVED:
+            return f"It was removed on {document.tombstoned_at:%Y-%m-%d}. {last.error}".rstrip()
+        return f"It was removed on {document.tombstoned_at:%Y-%m-%d}; no run has taken it in since."
+    if document is None or not document.chunk_count:
+        return ""
+    there = f"It is in the knowledge base, with {document.chunk_count} chunks."
+    if document.missed_runs:
+        said = next((item.error for run, item in verdicts[:1] if item is not None and item.error), "")
+        missed = f"{document.missed_runs} complete {'run' if document.missed_runs == 1 else 'runs'} in a row did not find it any more"
+        return " ".join(filter(None, (there, f"But {missed}; after {patience} it is removed.", said)))
+    return f"{there} The last attempt failed: {document.last_error}" if document.last_error else there
 
 
 def _answer(
     refused: tuple[str, str] | None,
     robots: tuple[str, str] | None,
-    document: Document | None,
     verdicts: Sequence[tuple[IngestionRun, RunItem | None]],
 ) -> str:
-    """One sentence for people: what stands, else the nearest cause."""
-    if document is not None and document.tombstoned_at is None and document.chunk_count:
-        return f"It is in the knowledge base, with {document.chunk_count} chunks." + (
-            f" The last attempt failed: {document.last_error}" if document.last_error else ""
-        )
+    """The nearest cause, in one sentence for people."""
     for why in (refused, robots):
         if why is not None:
             return why[1]
@@ -83,6 +97,4 @@ def _answer(
         return "No run came to it: no page that was read links to it, and no sitemap lists it. Add it to a sitemap, or raise web.max_depth."
     if not last.verdict:
         return "The run that is under way has it on its list."
-    if last.verdict == RunItem.Verdict.REMOVED or (document is not None and document.tombstoned_at is not None):
-        return last.error or "It was removed."
     return last.error or f"The last run that met it says: {last.verdict} {last.reason}".rstrip() + "."

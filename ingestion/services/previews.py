@@ -29,6 +29,7 @@ MAX_DOCUMENTS = 500
 MAX_SKIPPED = 200
 AT_ONCE = 3
 RETRY_SECONDS = 30
+DISABLED = "The source is disabled: no run does this before it is enabled. A preview is how one looks at it before that."
 _running = BoundedSemaphore(AT_ONCE)
 Stage, Verdict = RunItem.Stage, RunItem.Verdict
 
@@ -115,7 +116,8 @@ def _preview(source: Source, started: float, max_seconds: float, max_documents: 
     verdicts = Counter(item.verdict for item in look.items)
     number = Counter(row.change for row in rows) + Counter({Change.UNCHANGED: verdicts[Verdict.UNCHANGED]})
     number[Change.GONE] = len(gone)
-    skipped = [item for item in look.items if item.verdict == Verdict.SKIPPED]
+    told = {row.name for row in gone}
+    skipped = [item for item in look.items if item.verdict == Verdict.SKIPPED and item.key not in told]
     crawl = crawl_of_look(look)
     return Preview(
         documents=rows,
@@ -126,7 +128,7 @@ def _preview(source: Source, started: float, max_seconds: float, max_documents: 
         cost=cost_of(run, estimate.tokens, estimate.embeddings),
         stopped=look.stopped,
         seconds=round(time.monotonic() - started, 3),
-        warnings=(*plan.warnings, *(crawl.warnings if crawl else ()), *warnings),
+        warnings=(*(() if source.enabled else (DISABLED,)), *plan.warnings, *(crawl.warnings if crawl else ()), *warnings),
         reasons=dict(Counter(item.reason for item in skipped)),
         skipped=skipped[:MAX_SKIPPED],
         crawl=crawl,
@@ -175,7 +177,8 @@ def _gone(run: IngestionRun, look: Look) -> tuple[list[Previewed], Sequence[str]
     """Documents that a run would count as missing or remove, by the rules of its finish; and what there is to say about that."""
     seen = what_was_seen({bytes(i.key_hash): finding(i.verdict or Verdict.INGESTED, i.reason, i.response) for i in look.items})
     known = Document.objects.filter(source=run.source_id, tombstoned_at=None)
-    decided = conclude(run, known, seen, completed=True, site=look.state if isinstance(look, SiteLook) else SiteState())
+    site, is_whole = (look.state, look.is_whole) if isinstance(look, SiteLook) else (SiteState(), True)
+    decided = conclude(run, known, seen, completed=is_whole, site=site)
     removals = set(decided.removals)
     ids = [each.document for each in decided.decisions if each.action == Action.MISS or each.document in removals]
     gone = known.filter(id__in=ids).defer("metadata", "page_spans").order_by("id")

@@ -40,14 +40,15 @@ def cancel_run(run: IngestionRun) -> None:
 
 
 def purge_source(source: Source, *, reembed: bool = False, user: User | None = None) -> int:
-    """Forget what was ingested, so that the next run does everything again; returns how many documents forgot.
+    """Forget what was ingested, so that the next run does everything again; returns how many documents the next run will take in anew.
 
     Chunks go on answering until then. Vectors of equal texts are reused, unless `reembed`. Takes the source's claim.
     """
     with maintaining(source, user=user) as run, claims.writing(run):
         if reembed:
             forget_vectors(source)
-        return Document.objects.filter(source=source).update(
+        living = Document.objects.filter(source=source, tombstoned_at=None).count()
+        Document.objects.filter(source=source).update(
             content_hash=None,
             extract_fingerprint="",
             chunk_fingerprint="",
@@ -57,6 +58,7 @@ def purge_source(source: Source, *, reembed: bool = False, user: User | None = N
             last_modified="",
             **({"space": None} if reembed else {}),  # a chunk keeps its vector only within its space
         )
+        return living
 
 
 @contextmanager

@@ -16,7 +16,19 @@ from config.errors import Conflict, NotFound
 from ingestion import claims
 from ingestion.models import IngestionRun, RunItem
 from ingestion.plan import plan_for
-from ingestion.reconcile import Action, Coverage, Finding, Known, Reconciliation, Seen, Settings, hidden_from_view, reconcile, what_was_seen
+from ingestion.reconcile import (
+    SAYS_GONE,
+    Action,
+    Coverage,
+    Finding,
+    Known,
+    Reconciliation,
+    Seen,
+    Settings,
+    hidden_from_view,
+    reconcile,
+    what_was_seen,
+)
 from ingestion.removal import remove_documents
 from ingestion.services.runs import replace_plans, start_run
 from ingestion.sources.web import pages
@@ -61,9 +73,12 @@ def work(run: IngestionRun, part: Slice) -> None:
         usable=Count("id", filter=Q(verdict__in=(Verdict.INGESTED, Verdict.UNCHANGED))),
         limited=Count("id", filter=Q(reason="segment_limit")),
         skipped=Count("id", filter=Q(verdict=Verdict.SKIPPED)),
+        startless=Count("id", filter=Q(via=RunItem.Via.START, reason__in=SAYS_GONE)),
     )
+    status = _status(totals, braked=bool(decided and decided.braked))
     stop_reason = StopReason.SEGMENT_LIMIT if totals["limited"] else run.stop_reason or StopReason.COMPLETED
-    status = _status(run, totals, braked=bool(decided and decided.braked))
+    if status == Status.FAILED and stop_reason == StopReason.COMPLETED:
+        stop_reason = ""  # it came to its end and has nothing: that is no completion
     error = "" if status != Status.FAILED else _first_error(run)
     plan = [str(identifier) for identifier in decided.removals] if decided and decided.braked else []
     # Together: a worker that is killed in between must not leave what follows undone.
@@ -85,16 +100,20 @@ def _take_lease(run: IngestionRun, token: UUID) -> bool:
     return True
 
 
-def _status(run: IngestionRun, totals: dict[str, int], *, braked: bool) -> str:
+def _status(totals: dict[str, int], *, braked: bool) -> str:
+    """An address that the site says is gone is no failure; a start page that is gone, where nothing else was found, is one."""
     if braked:
         return Status.NEEDS_CONFIRMATION
+    if totals["startless"] and not totals["usable"]:
+        return Status.FAILED
     if not totals["failed"]:
         return Status.SUCCEEDED
     return Status.PARTIAL if totals["usable"] or totals["skipped"] else Status.FAILED
 
 
 def _first_error(run: IngestionRun) -> str:
-    return RunItem.objects.filter(run=run, verdict=Verdict.FAILED).order_by("id").values_list("error", flat=True).first() or ""
+    at_fault = RunItem.objects.filter(Q(verdict=Verdict.FAILED) | Q(via=RunItem.Via.START, reason__in=SAYS_GONE), run=run)
+    return at_fault.order_by("id").values_list("error", flat=True).first() or ""
 
 
 def _reconcile(run: IngestionRun) -> Reconciliation:

@@ -89,6 +89,7 @@ class DocumentAdmin(ShownOnly, RowAdmin):
         ("source", admin.RelatedOnlyFieldListFilter),
         "media_type",
         "language",
+        ("tombstoned_at", admin.EmptyFieldListFilter),
     )
     search_fields = ("title", "key")
     list_select_related = ("knowledge_base", "source__knowledge_base")

@@ -7,7 +7,7 @@ from ingestion.reconcile import Action, Coverage, Finding, Known, Seen, Settings
 HERE, THERE, FURTHER = b"here", b"there", b"further"
 READ = Finding("ingested")
 REFUSED = Finding("failed", "server_error")
-MISSING = Finding("failed", "gone")
+MISSING = Finding("skipped", "gone")
 
 
 def moved(target: bytes = THERE, *, permanent: bool = True) -> Finding:
@@ -24,7 +24,7 @@ DEFERS = Finding("skipped", "duplicate_of", target=THERE, permanent=True)
         ("a document that was ingested is there", READ, {}, Seen.PRESENT),
         ("an unchanged one too", Finding("unchanged"), {}, Seen.PRESENT),
         ("404 and 410 say gone", MISSING, {}, Seen.GONE),
-        ("a page like those of made-up addresses is gone", Finding("failed", "soft_404"), {}, Seen.GONE),
+        ("a page like those of made-up addresses is gone", Finding("skipped", "soft_404"), {}, Seen.GONE),
         ("a page that is no document any more is gone", Finding("skipped", "not_a_document"), {}, Seen.GONE),
         ("a page that asks not to be indexed is gone", Finding("skipped", "noindex"), {}, Seen.GONE),
         ("401 and 403 say nothing", Finding("failed", "unauthorized"), {}, Seen.UNKNOWN),
@@ -49,7 +49,8 @@ DEFERS = Finding("skipped", "duplicate_of", target=THERE, permanent=True)
         ("moved in a circle", moved(), {THERE: moved(HERE)}, Seen.ABSENT),
         ("moved for now counts as not met", moved(permanent=False), {THERE: READ}, Seen.ABSENT),
         ("unless so many go there that it is a login", moved(permanent=False), LOGIN, Seen.UNKNOWN),
-        ("many that moved for good to one page are only missed", moved(), {THERE: READ, b"1": moved(), b"2": moved()}, Seen.ABSENT),
+        ("two that moved for good to one page are only missed", moved(), {THERE: READ, b"1": moved()}, Seen.ABSENT),
+        ("more of them too", moved(), {THERE: READ, b"1": moved(), b"2": moved()}, Seen.ABSENT),
         ("a page that names another as its canonical has moved there", DEFERS, {THERE: READ}, Seen.MOVED),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -175,6 +175,8 @@ class Crawl:
         with claims.writing(self.run, lease=self.site.lease):
             if own(self.run, [item]):
                 close(item, Outcome(verdict, reason, text))
+        if item.key == self.site.start_key:
+            self.site.start_is_refused(text)
 
     def _collect(self) -> None:
         """Commit every answer that is there; waits a moment for one."""

@@ -234,9 +234,9 @@ def totals(run: IngestionRun) -> Totals:
         return Totals(*(int(value) for value in cursor.fetchone()))
 
 
-def close_rest(run: IngestionRun, *, reason: str, text: str) -> None:
-    """Give what still waits its verdict when a limit ends the crawl; inside `claims.writing` or `claims.updating`."""
-    RunItem.objects.filter(run=run, stage=Stage.FOUND).update(
+def close_rest(run: IngestionRun, *, reason: str, text: str) -> int:
+    """Give what still waits its verdict when a limit ends the crawl; how many. Inside `claims.writing` or `claims.updating`."""
+    return RunItem.objects.filter(run=run, stage=Stage.FOUND).update(
         stage=Stage.DONE,
         verdict=Verdict.SKIPPED,
         reason=reason,

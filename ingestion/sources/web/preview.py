@@ -25,7 +25,7 @@ from ingestion.sources.web.pages import DEFERENCES, judge
 from ingestion.sources.web.preparation import prepare
 from ingestion.sources.web.requests import Requests, Stopped
 from ingestion.sources.web.state import SiteState
-from ingestion.sources.web.visit import ATTEMPTS_PER_PAGE, Visit, agent_of
+from ingestion.sources.web.visit import ATTEMPTS_PER_PAGE, LINKS_CUT, Visit, agent_of
 from kb.models import Document
 from kb.models.base import key_hash
 
@@ -45,6 +45,7 @@ class SiteLook(Visit):
         self.agent = agent_of(plan.web)
         super().__init__(run, plan=plan, hosts=Hosts(run, web=plan.web, agent=self.agent), state=SiteState())
         self.stopped = self._unseen = ""
+        self.is_whole = True  # False where a run would not have seen everything either
         self._until = min(until, time.monotonic() + MAX_SECONDS)
         self._most = min(most, MAX_PAGES)
         self._items: dict[str, RunItem] = {}
@@ -93,7 +94,7 @@ class SiteLook(Visit):
             fetcher.close()
         if not self.stopped:
             yield from self._reopened()
-            self.stopped = self._unseen
+            self.stopped = self._unseen or self._silence()
 
     def _walk(self, requests: Requests) -> Iterator[Reading]:
         while (item := self._next()) is not None:
@@ -114,6 +115,13 @@ class SiteLook(Visit):
         """The first of the lowest depth, as in a crawl."""
         return min((item for item in self._items.values() if item.stage == Stage.FOUND), key=lambda item: item.depth, default=None)
 
+    def _silence(self) -> str:
+        """Of a site that gave nothing: what its start page says."""
+        failed = [item for item in self._items.values() if item.verdict == Verdict.FAILED]
+        nothing = not any(item.stage == Stage.EXTRACTED or item.verdict == Verdict.UNCHANGED for item in self._items.values())
+        start = next((item.error for item in failed if item.key == self.start_key), "")
+        return f"The site could not be read. {start}" if nothing and start else ""
+
     def _limit(self) -> str:
         if self.is_over:
             return OUT_OF_TIME
@@ -130,6 +138,8 @@ class SiteLook(Visit):
         if self.hosts.get(host) is None:
             self.robots_came(host, self.hosts.read(host, requests))
         if refused := refusal(self.hosts.get(host), item.url):
+            if item.key == self.start_key:
+                self.start_is_refused(refused[1])
             return self._close(item, Verdict.FAILED if refused[0] == "robots_unavailable" else Verdict.SKIPPED, *refused)
         asked = requests.ask_page(item.url, max_bytes=self.plan.settings.max_bytes_per_page, **self.validators(item))
         settled = self.understand(item, asked)
@@ -142,8 +152,8 @@ class SiteLook(Visit):
         target, found = settling.target_of(settled, self.admission)
         item.response = {**(item.response or {}), **target}
         self.add(found)
-        if item.key == self.start_key and meaning.kind == Kind.REDIRECT:
-            self.warn_of_redirect(settled)
+        if item.key == self.start_key:
+            self.warn_of_start(settled)
         return self._close(item, settling.VERDICTS[meaning.kind], meaning.reason, meaning.text)
 
     def _read(self, item: RunItem, body: bytes, *, is_file: bool) -> Reading | None:
@@ -162,6 +172,9 @@ class SiteLook(Visit):
     def _judged(self, reading: Reading) -> Reading | None:
         read, item = judge(self.run, reading, self.plan), reading.item
         self.add(read.found)
+        if reading.page is not None and reading.page["cut"]:
+            self.is_whole = False
+            self.state.warn(LINKS_CUT.format(item.url[:500]))
         if not read.verdict:
             return reading
         if read.render:

@@ -17,6 +17,7 @@ from ingestion.crawl.soft404 import page_fingerprint
 from ingestion.crawl.urls import UrlRefused, absolute, origin
 from ingestion.models import IngestionRun, RunItem
 from ingestion.plan import Plan
+from ingestion.reconcile import SAYS_GONE
 from ingestion.rows import update_rows
 from ingestion.sources.web import frontier
 from ingestion.sources.web.frontier import Found
@@ -34,7 +35,7 @@ VERDICTS = {Kind.UNCHANGED: Verdict.UNCHANGED, Kind.REDIRECT: Verdict.SKIPPED, K
 
 
 SAME_FOR_ALL = Meaning(Kind.FAILED, "same_for_all", "The site answers this and every made-up address with the same page.")
-SOFT_404 = Meaning(Kind.FAILED, "soft_404", "The site answers made-up addresses with this same page: there is no such page.")
+SOFT_404 = Meaning(Kind.SKIPPED, "soft_404", "The site answers made-up addresses with this same page: there is no such page.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,8 @@ def understand(item: RunItem, asked: Asked, *, plan: Plan, probe: Probe | None) 
     """What an answer says about its document."""
     if asked.failure is not None:
         tries = 2 if asked.failure.reason == "unreachable" else 1
-        return Settled(item, asked, Meaning(Kind.FAILED, asked.failure.reason, asked.failure.message, tries))
+        kind = Kind.SKIPPED if asked.failure.reason in SAYS_GONE else Kind.FAILED
+        return Settled(item, asked, Meaning(kind, asked.failure.reason, asked.failure.message, tries))
     answer = asked.answer
     meaning = meaning_of(
         status=answer.status,
@@ -138,7 +140,7 @@ def write(run: IngestionRun, settled: Sequence[Settled], *, plan: Plan, admissio
         advance(Stage.FOUND, postponed)
         frontier.add(run, found)
         _note_unchanged(run, unchanged)
-        _note_failures(closed)
+        _note_errors(closed)
 
 
 def is_same_file(item: RunItem, digest: bytes, run: IngestionRun, plan: Plan) -> bool:
@@ -204,6 +206,10 @@ def _note_unchanged(run: IngestionRun, unchanged: Sequence[Settled]) -> None:
     update_rows(Document, sorted(changes, key=lambda change: change[0]))
 
 
-def _note_failures(closed: Sequence[tuple[RunItem, dict[str, Any]]]) -> None:
-    failed = [(i.document_id, {"last_error": v["error"]}) for i, v in closed if v["verdict"] == Verdict.FAILED and i.document_id]
-    update_rows(Document, sorted(failed, key=lambda change: change[0]))
+def _note_errors(closed: Sequence[tuple[RunItem, dict[str, Any]]]) -> None:
+    """A document whose attempt failed keeps the error. One that is gone by what the site says has none: it is missed."""
+    changes = []
+    for item, values in closed:
+        if item.document_id and (values["verdict"] == Verdict.FAILED or values["reason"] in SAYS_GONE):
+            changes.append((item.document_id, {"last_error": values["error"] if values["verdict"] == Verdict.FAILED else ""}))
+    update_rows(Document, sorted(changes, key=lambda change: change[0]))

@@ -11,7 +11,6 @@ from django.db.models import F
 from django.utils import timezone
 
 from ingestion import claims
-from ingestion.crawl.links import MOST_LINKS
 from ingestion.models import IngestionRun, RunItem
 from ingestion.plan import Plan
 from ingestion.sources.web import frontier, settling
@@ -19,14 +18,11 @@ from ingestion.sources.web.frontier import Found
 from ingestion.sources.web.hosts import RunHosts
 from ingestion.sources.web.settling import Settled
 from ingestion.sources.web.state import SiteState
-from ingestion.sources.web.visit import ATTEMPTS_PER_PAGE, Visit, agent_of
+from ingestion.sources.web.visit import ATTEMPTS_PER_PAGE, LINKS_CUT, Visit, agent_of
 
 MAX_BYTES = 512 * 1024 * 1024
 CHECKED_EVERY = 0.5
 TOO_MANY = f"More than {frontier.QUEUE_LIMIT:,} addresses wait to be fetched; what came beyond that was left out. Narrow the scope."
-LINKS_CUT = (
-    f"{{}} has more than the {MOST_LINKS:,} links that are read of a page, so this run removes nothing. List its pages in a sitemap."
-)
 StopReason = IngestionRun.StopReason
 
 
@@ -111,8 +107,8 @@ class Site(Visit):
             self._totals.requests += each.asked.requests
             self._totals.bytes += len(each.asked.answer.body) if each.asked.answer is not None else 0
             self._totals.pages += each.meaning.kind in ("page", "file", "unchanged")
-            if each.item.key == self.start_key and each.meaning.kind == "redirect":
-                self.warn_of_redirect(each)
+            if each.item.key == self.start_key and not (each.meaning.kind == "failed" and settling.tries_again(each) is not None):
+                self.warn_of_start(each)
 
     def give_up(self, host: str, reason: str, text: str) -> None:
         """Leave a host that fails again and again alone until the next run."""
@@ -159,8 +155,8 @@ class Site(Visit):
         """End the crawl; False if pages were found meanwhile and it was to end for lack of them."""
         with claims.updating(self.run) as row:
             if code:
-                frontier.close_rest(self.run, reason=code, text=text)
-                self.state.warn(text)
+                left = frontier.close_rest(self.run, reason=code, text=text)
+                self.state.warn(f"{text} {left:,} addresses that it had found were left.")
             elif RunItem.objects.filter(run=self.run, stage__in=(RunItem.Stage.FOUND, RunItem.Stage.FETCHED)).exists():
                 return False
             elif RunItem.objects.filter(run=self.run, reason="queue_limit").exists():

@@ -10,8 +10,10 @@ from typing import Protocol
 
 from config.http import user_agent
 from ingestion.crawl.admission import Admission
+from ingestion.crawl.answers import Kind
+from ingestion.crawl.links import MOST_LINKS
 from ingestion.crawl.scope import Scope
-from ingestion.crawl.urls import absolute, identity
+from ingestion.crawl.urls import UrlRefused, absolute, identity
 from ingestion.models import IngestionRun, RunItem
 from ingestion.plan import Plan
 from ingestion.sources.web import settling
@@ -25,6 +27,9 @@ from kb.schemas.web import Web
 
 HTML = ("text/html", "application/xhtml+xml")
 ATTEMPTS_PER_PAGE = 3
+LINKS_CUT = (
+    f"{{}} has more than the {MOST_LINKS:,} links that are read of a page, so this run removes nothing. List its pages in a sitemap."
+)
 
 
 class Part(Protocol):
@@ -103,8 +108,21 @@ class Visit(ABC):
         if is_shell:
             self.state.probe, self.state.same_for_all = "", False
 
-    def warn_of_redirect(self, settled: Settled) -> None:
-        """Called when the start page leads elsewhere."""
-        location = absolute(settled.asked.answer.location, base=settled.asked.url)
+    def warn_of_start(self, settled: Settled) -> None:
+        """Called with the verdict of the start page: where it gives no page, that is most of what there is to know of a run."""
+        if settled.meaning.kind == Kind.REDIRECT:
+            self._warn_of_redirect(settled)
+        elif settled.meaning.kind in (Kind.SKIPPED, Kind.FAILED):
+            self.start_is_refused(settled.meaning.text)
+
+    def start_is_refused(self, text: str) -> None:
+        self.state.warn(f"The start page {self.start} was not read, so no links of it were followed. {text}")
+
+    def _warn_of_redirect(self, settled: Settled) -> None:
+        try:
+            location = absolute(settled.asked.answer.location, base=settled.asked.url)
+        except UrlRefused as error:
+            self.start_is_refused(str(error))
+            return
         if refused := self.admission.judge(location).text:
             self.state.warn(f"The start page leads to {location}, which is not crawled: {refused}")

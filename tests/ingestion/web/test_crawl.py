@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingestion.models import CrawledHost, IngestionRun, RunItem
+from ingestion.models import CrawledHost, RunItem
 from kb.models import Chunk, Document
 from tests.ingestion.web.conftest import living, put, run_source, verdicts
 from tests.servers.site import Link, noisy, page, paragraphs, redirect, refusal, text_sitemap, urlset
@@ -166,6 +166,7 @@ def test_the_page_limit_ends_the_crawl_and_says_so(web, site):
     run = run_source(web(max_pages=3))
     assert (run.stop_reason, run.counters["ingested"]) == ("page_limit", 3)
     assert run.counters["skipped"] == {"page_limit": 4}
+    assert any("4 addresses that it had found were left" in warning for warning in run.warnings)
 
 
 def test_a_site_with_exactly_as_many_pages_as_allowed_is_complete(web, site):
@@ -185,8 +186,8 @@ def test_what_the_servers_answers_mean(web, site):
     found = verdicts(run, site)
     assert {path: found[path] for path in answers} == {
         "/401": "failed unauthorized",
-        "/404": "failed gone",
-        "/410": "failed gone",
+        "/404": "skipped gone",
+        "/410": "skipped gone",
         "/500": "failed server_error",
     }
     assert run.status == "partial"
@@ -209,7 +210,7 @@ def test_pages_that_are_not_there_are_told_where_the_site_answers_everything_wit
         lambda request: request.path not in ("/", "/a", "/robots.txt", "/sitemap.xml"), page("Not found", ["There is no such page here."])
     )
     run = run_source(web())
-    assert verdicts(run, site) == {"/": "ingested", "/a": "ingested", "/missing": "failed soft_404"}
+    assert verdicts(run, site) == {"/": "ingested", "/a": "ingested", "/missing": "skipped soft_404"}
 
 
 def test_a_private_address_behind_a_redirect_is_refused(web, site):
@@ -225,8 +226,8 @@ def test_a_run_over_a_site_that_is_down_fails_with_the_reason(web, site, setting
     source = web()
     site.stop()
     run = run_source(source)
-    assert run.status == "failed"
-    assert IngestionRun.objects.get(id=run.id).error
+    assert (run.status, run.stop_reason) == ("failed", "")
+    assert run.error
 
 
 def test_a_site_whose_every_address_gets_the_maintenance_page_loses_nothing(web, site):

@@ -39,8 +39,8 @@ def test_it_says_what_a_run_then_does_and_writes_nothing(web, site, client, hash
     seen = preview(client, source)
     assert [table.objects.count() for table in TABLES] == before
     assert (seen["complete"], seen["stopped"]) == (True, None)
-    assert changes(seen, site) == dict.fromkeys(("/", "/a", "/lonely", "/new", "/note.txt"), "new") | {"/missing": "failed"}
-    assert seen["skipped"] == {"robots": 1, "out_of_scope": 1, "redirected": 1, "duplicate_of": 1, "not_a_document": 1}
+    assert changes(seen, site) == dict.fromkeys(("/", "/a", "/lonely", "/new", "/note.txt"), "new")
+    assert seen["skipped"] == {"gone": 1, "robots": 1, "out_of_scope": 1, "redirected": 1, "duplicate_of": 1, "not_a_document": 1}
     assert {row["reason"]: row["url"] for row in seen["skipped_addresses"]}["robots"] == site.url("/private/x")
     (host,) = seen["crawl"]["hosts"]
     assert (host["robots"], host["status"], host["crawl_delay"]) == ("read", 200, 0.01)
@@ -65,7 +65,8 @@ def test_new_changed_unchanged_and_gone(web, site, client):
     site.put("/edited", page("Page /edited", [*paragraphs("/edited"), "A sentence that was added to the page yesterday."]))
     site.put("/gone", refusal(404))
     seen = preview(client, source)
-    assert seen["counts"] == {"new": 1, "changed": 1, "gone": 1, "failed": 1, "unchanged": 2}
+    assert seen["counts"] == {"new": 1, "changed": 1, "gone": 1, "failed": 0, "unchanged": 2}
+    assert seen["skipped"] == {}
     gone = [row for row in seen["documents"] if row["change"] == "gone"]
     assert (gone[0]["name"], gone[0]["error"]) == (site.url("/gone"), "A run would remove it.")
     counters = run_source(source).counters

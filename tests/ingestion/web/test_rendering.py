@@ -68,7 +68,7 @@ def test_with_rendering_they_are_documents(web, site, rendered):
     program(site, home=["/guide", "/gone"], guide=["/"])
     source = web(render="auto")
     run = run_source(source)
-    assert verdicts(run, site) == {"/": "ingested", "/guide": "ingested", "/gone": "failed soft_404"}
+    assert verdicts(run, site) == {"/": "ingested", "/guide": "ingested", "/gone": "skipped soft_404"}
     assert living(source, site) == {"/", "/guide"}
     guide = Document.objects.get(key=site.url("/guide"))
     assert guide.title == "Page guide"
