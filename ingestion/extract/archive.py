@@ -23,6 +23,7 @@ class Archive:
     def __init__(self, path: Path, *, name: str, limits: Limits) -> None:
         self.name = name
         self._left = self._allowed = limits.max_archive_bytes
+        self._open: list[IO[bytes]] = []
         _check_directory(path, name=name)
         try:
             self._zip = zipfile.ZipFile(path)
@@ -41,6 +42,9 @@ class Archive:
         self.close()
 
     def close(self) -> None:
+        """Also what was opened and not read to its end."""
+        for stream in self._open:
+            stream.close()
         self._zip.close()
 
     @property
@@ -73,8 +77,10 @@ class Archive:
             raise needs_password(self.name)
         try:
             with self._zip.open(info) as stream:
+                self._open.append(stream)
                 while piece := self._counted(stream):
                     yield piece
+                self._open.remove(stream)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, EOFError, zlib.error) as error:
             raise damaged(self.name) from error
 

@@ -25,6 +25,8 @@ class Limits:
     max_archive_bytes: int = 64 * MEBIBYTE
     max_output_bytes: int = 0
     stop_after_chars: int | None = None
+    comments: bool = False
+    """Whether what reviewers noted beside the text of an office document is text, too."""
 
     @property
     def wanted_chars(self) -> int:

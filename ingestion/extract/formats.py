@@ -7,6 +7,7 @@ FORMATS: dict[str, str] = {
     "text": "ingestion.extract.text:TextExtractor",
     "markdown": "ingestion.extract.markdown:MarkdownExtractor",
     "html": "ingestion.extract.html:HtmlExtractor",
+    "docx": "ingestion.extract.docx:DocxExtractor",
     "pdf": "ingestion.extract.pdf:PdfExtractor",
     "csv": "ingestion.extract.tabular.extractors:CsvExtractor",
 }

@@ -9,6 +9,7 @@ import pytest
 from config.errors import ExtractionError
 from ingestion.extract import Extracted
 from ingestion.extract.sandbox import Sandbox
+from tests.benchmarks import extract as benchmark
 
 _WORD = re.compile(r"\w+")
 _TARGET = re.compile(r"\]\([^)]*\)")
@@ -38,7 +39,6 @@ def run(sandbox: Sandbox, path: Path) -> Extracted:
         ("poc-xmlbomb.xlsx", "unsupported", "Excel"),
         ("sample.strict.xlsx", "unsupported", "Excel"),
         ("scan-bad.pdf", "no_text", "text"),
-        ("ExternalEntityInText.docx", "unsupported", "Word"),
     ],
 )
 def test_awkward_files_are_refused(shared_documents, sandbox, name, reason, words):
@@ -47,9 +47,29 @@ def test_awkward_files_are_refused(shared_documents, sandbox, name, reason, word
     assert (caught.value.reason, caught.value.retires) == (reason, True)
 
 
-@pytest.mark.parametrize(("name", "text"), [("encrypted-attachment.pdf", "Example"), ("bug1978317.pdf", "aaaa")])
+@pytest.mark.parametrize(
+    ("name", "text"), [("encrypted-attachment.pdf", "Example"), ("bug1978317.pdf", "aaaa"), ("ExternalEntityInText.docx", "POI web site")]
+)
 def test_awkward_files_are_read(shared_documents, sandbox, name, text):
     assert text in run(sandbox, shared_documents / "awkward" / name).markdown
+
+
+@pytest.mark.parametrize(("folder", "least"), [("docx", 0.95)])
+def test_office_words(shared_documents, sandbox, record_property, folder, least):
+    """As tests/benchmarks/extract.py counts them."""
+    found = {}
+    for path in sorted((shared_documents / folder).glob(f"*.{folder}")):
+        expected, text = benchmark.words(benchmark.truth_of(path) or ""), benchmark.words(run(sandbox, path).markdown)
+        found[path.name] = (benchmark.word_f1(expected, text), benchmark.order(expected, text))
+    record_property("found", found)
+    assert sum(f1 for f1, _ in found.values()) / len(found) > least, found
+    assert sum(order for _, order in found.values()) / len(found) > 0.9, found
+
+
+def test_order_is_the_longest_common_subsequence():
+    assert benchmark.order(list("abcbdab"), list("bdcaba")) == 4 / 7
+    assert benchmark.order([], []) == 1
+    assert benchmark.order(list("ab"), []) == 0
 
 
 def test_html_words(shared_documents, sandbox, record_property):
