@@ -110,6 +110,9 @@ class Environment(BaseSettings):
     trace_days: int = Field(30, ge=0, le=3650, description="days that traces of retrievals are kept; 0: for ever")
     embed_threads: int = Field(0, ge=0, le=1024, description="threads of the local embedding model; 0: every core")
     extract_children: int = Field(2, ge=1, le=64, description="child processes of one extract worker")
+    sandbox: Literal["kernel", "limits"] = Field(
+        "kernel", description="what holds the processes that read files; limits: time and memory only, where the kernel offers no more"
+    )
     extract_memory_mb: int = Field(512, ge=128, le=65_536, description="memory of one extract child")
 
     @model_validator(mode="after")

@@ -17,7 +17,9 @@ def sandbox(*, languages: bool = True) -> Sandbox:
     """The pool; children are kept warm between files and end with the process. A look at an upload needs none that know languages."""
     with _lock:
         if languages not in _pools:
-            _pools[languages] = Sandbox(size=settings.ENV.extract_children, languages=languages)
+            _pools[languages] = Sandbox(
+                size=settings.ENV.extract_children, languages=languages, limits_only=settings.ENV.sandbox == "limits"
+            )
             atexit.register(_pools[languages].close)
         return _pools[languages]
 

@@ -7,6 +7,8 @@ from typing import Any, Literal, Protocol, Self
 MEBIBYTE = 1024 * 1024
 # What a child is started with that shall not load the language model.
 WITHOUT_LANGUAGES = "--without-languages"
+# What it may run besides, followed by the path.
+PROGRAM = "--program="
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,26 +1,25 @@
-"""The process that reads strangers' files: `python -m ingestion.extract.child [--without-languages] INBOX [FOLDER…]`, frames on stdin and
-stdout.
+"""The process that reads strangers' files: `python -m ingestion.extract.child [--without-languages] [--program=PATH…] INBOX [FOLDER…]`,
+frames on stdin and stdout.
 
-No Django, no credentials, no way out (landlock.py). It serves requests one after the other and dies with its parent."""
+No Django, no credentials, no way out (enclosure.py). It serves requests one after the other and dies with its parent, which also sets its
+limits: it may not do so itself."""
 
 import ctypes
 import errno
 import os
-import resource
 import signal
 import sys
 import sysconfig
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from config.errors import ExtractionError, LecternError
 from config.frames import pack_frame, read_frame
 from ingestion.extract import outbox
-from ingestion.extract.base import MEBIBYTE, WITHOUT_LANGUAGES, Limits, Served
+from ingestion.extract.base import PROGRAM, WITHOUT_LANGUAGES, Limits, Served
+from ingestion.extract.enclosure import close_in
 from ingestion.extract.extraction import content_hash, extract
-from ingestion.extract.landlock import restrict
 from ingestion.extract.language import forgo_model, load_model
 
 PR_SET_PDEATHSIG = 1
@@ -31,25 +30,23 @@ SYSTEM_FILES = (
     *("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache"),
     *("/usr/share/zoneinfo", "/etc/localtime", "/dev/null", "/dev/urandom"),
 )
-OPEN_FILES = 128
-# The sandbox kills at the limit of resident memory; this bounds what is asked for between two of its looks.
-DATA_FACTOR = 2
 
 
 def main(arguments: list[str]) -> None:
     requests, replies = _take_pipes()
     _die_with_parent()
-    if arguments[0] == WITHOUT_LANGUAGES:
-        arguments = arguments[1:]
+    options = [argument for argument in arguments if argument.startswith("--")]
+    folders = [Path(argument) for argument in arguments if not argument.startswith("--")]
+    if WITHOUT_LANGUAGES in options:
         forgo_model()
     else:
         load_model()
-    _set_fixed_limits()
     packages = [Path(sysconfig.get_path(key)) for key in ("stdlib", "platstdlib", "purelib", "platlib")]
     prefixes = [Path(sys.prefix), Path(sys.base_prefix)] if sys.base_prefix != "/usr" else [Path(sys.prefix)]
-    readable = [*packages, *prefixes, *map(Path, SYSTEM_FILES), *(PROJECT / name for name in PACKAGES), *map(Path, arguments)]
-    writable = [Path(arguments[0]) / outbox.FOLDER]
-    _send(replies, {"ready": True, "state": restrict(readable=readable, listable=[PROJECT], writable=writable)})
+    readable = [*packages, *prefixes, *map(Path, SYSTEM_FILES), *(PROJECT / name for name in PACKAGES), *folders]
+    programs = [Path(option.removeprefix(PROGRAM)) for option in options if option.startswith(PROGRAM)]
+    state = close_in(readable=readable, listable=[PROJECT], writable=[folders[0] / outbox.FOLDER], programs=programs)
+    _send(replies, {"ready": True, "state": state})
     while (batch := read_frame(requests)) is not None:
         _answer_all(batch, replies)
 
@@ -67,7 +64,6 @@ def _answer_all(batch: dict[str, Any], replies: BinaryIO) -> None:
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     try:
         limits = Limits(**request.get("limits") or {})
-        _set_job_limits(limits)
         return _perform(request, limits=limits)
     except ExtractionError as error:
         return {"error": {"message": error.message, "reason": error.reason, "retires": error.retires}}
@@ -140,23 +136,6 @@ def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
 def _die_with_parent() -> None:
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-
-
-def _set_fixed_limits() -> None:
-    for limit, value in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, OPEN_FILES)):
-        with suppress(ValueError, OSError):
-            resource.setrlimit(limit, (value, value))
-
-
-def _set_job_limits(limits: Limits) -> None:
-    """CPU seconds count since the child began, so each job moves the limit; a library's loop cannot outlive it. One file may be as large as
-    all together: the parent counts them."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    seconds = int(used.ru_utime + used.ru_stime + limits.max_seconds) + 2
-    memory = DATA_FACTOR * limits.max_memory_mb * MEBIBYTE
-    for limit, value in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_DATA, memory), (resource.RLIMIT_FSIZE, limits.max_output_bytes)):
-        with suppress(ValueError, OSError):
-            resource.setrlimit(limit, (value, resource.getrlimit(limit)[1]))
 
 
 def _send(stream: BinaryIO, message: dict[str, Any]) -> None:

@@ -1,6 +1,8 @@
 """One child of the sandbox as its parent sees it: started, asked, watched, killed."""
 
 import os
+import resource
+import select
 import selectors
 import shutil
 import signal
@@ -18,7 +20,7 @@ from config.errors import ExtractionError
 from config.frames import FrameBuffer, pack_frame
 from config.scratch import make_scratch
 from ingestion.extract import outbox
-from ingestion.extract.base import MEBIBYTE, WITHOUT_LANGUAGES, Limits
+from ingestion.extract.base import MEBIBYTE, PROGRAM, WITHOUT_LANGUAGES, Limits
 
 PROJECT = Path(__file__).resolve().parents[2]
 # All that a child sees of the environment: no database, no broker, no key.
@@ -33,20 +35,26 @@ CHILD_MODULE = "ingestion.extract.child"
 POLL_SECONDS = 0.05
 START_SECONDS = 60.0
 GRACE_SECONDS = 1.0
+WRITE_SECONDS = 10.0
+CPU_GRACE_SECONDS = 2
 READ_BYTES = 1024 * 1024
+OPEN_FILES = 128
+# The watch kills at the limit of resident memory; this bounds what is asked for between two of its looks.
+DATA_FACTOR = 2
 
 
 class Child:
     """Not for two threads at once. A child that is not `alive` any more is to be closed."""
 
-    def __init__(self, *, readable: Sequence[Path], languages: bool) -> None:
+    def __init__(self, *, readable: Sequence[Path], languages: bool, programs: Sequence[Path] = ()) -> None:
         self.jobs = 0
         self.rss_mb = self.peak_rss_mb = 0.0
         self._inbox = make_scratch()
         self._outbox = self._inbox / outbox.FOLDER
         self._outbox.mkdir()
         self._output_bytes = 0
-        options = () if languages else (WITHOUT_LANGUAGES,)
+        self._programs = bool(programs)
+        options = [*([] if languages else [WITHOUT_LANGUAGES]), *(f"{PROGRAM}{path}" for path in programs)]
         environment = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ} | FIXED_VARIABLES
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", CHILD_MODULE, *options, str(self._inbox), *map(str, readable)],
@@ -59,6 +67,9 @@ class Child:
         )
         self._watched = psutil.Process(self._process.pid)
         self._output = self._process.stdout.fileno()  # type: ignore[union-attr]
+        self._input = self._process.stdin.fileno()  # type: ignore[union-attr]
+        os.set_blocking(self._input, False)
+        _limit(self.pid, {"CORE": 0, "NOFILE": OPEN_FILES})
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._output, selectors.EVENT_READ)
         self._buffer = FrameBuffer()
@@ -88,6 +99,7 @@ class Child:
         # It may be ahead of us, so what it has written for the next counts too.
         self._output_bytes = sum(limits.max_output_bytes for limits in limits_of)
         try:
+            self._limit(limits_of)
             lent = [_lend(request, path, folder) for request, path, folder in zip(requests, inside, written, strict=True)]
             self._write(pack_frame({"requests": lent, "seconds": seconds}), name=_name(requests[0]))
             for request, limits, folder in zip(requests, limits_of, written, strict=True):
@@ -109,7 +121,7 @@ class Child:
         return results
 
     def close(self) -> None:
-        if self.alive:
+        if self.alive or self._programs:  # what it started lives on in its group, which none can leave
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -119,16 +131,30 @@ class Child:
                 pipe.close()  # type: ignore[union-attr]
         shutil.rmtree(self._inbox, ignore_errors=True)
 
+    def _limit(self, limits_of: Sequence[Limits]) -> None:
+        """From outside: the child's filter keeps it from lifting them. CPU seconds count since it began, so each batch moves that limit."""
+        with suppress(psutil.Error):
+            used = self._watched.cpu_times()
+            seconds = used.user + used.system + sum(limits.max_seconds for limits in limits_of) + CPU_GRACE_SECONDS
+            memory = DATA_FACTOR * max(limits.max_memory_mb for limits in limits_of) * MEBIBYTE
+            output = max(limits.max_output_bytes for limits in limits_of)
+            _limit(self.pid, {"CPU": int(seconds), "DATA": memory, "FSIZE": output})
+
     def _write(self, frame: bytes, *, name: str) -> None:
+        """It waits for a frame whenever it is asked; one that was taken over may not, and shall not hold us."""
+        rest, deadline = memoryview(frame), time.monotonic() + WRITE_SECONDS
         try:
-            self._process.stdin.write(frame)  # type: ignore[union-attr]
-            self._process.stdin.flush()  # type: ignore[union-attr]
+            while rest:
+                _, writable, _ = select.select([], [self._input], [], max(0.0, deadline - time.monotonic()))
+                if not writable:
+                    raise self._killed("crashed", name, Limits())
+                rest = rest[os.write(self._input, rest) :]
         except OSError as error:
             raise self._died(name, Limits()) from error
 
     def _read(self, *, name: str, limits: Limits, seconds: float) -> dict[str, Any]:
         deadline = time.monotonic() + seconds
-        while (message := self._buffer.take()) is None:
+        while (message := self._message(name, limits)) is None:
             now = time.monotonic()
             if now > deadline:
                 raise self._killed("time_limit", name, limits)
@@ -145,9 +171,16 @@ class Child:
             self._buffer.add(piece)
         return message
 
+    def _message(self, name: str, limits: Limits) -> dict[str, Any] | None:
+        try:
+            return self._buffer.take()
+        except (ValueError, RecursionError) as error:  # a child that was taken over may write anything
+            raise self._killed("crashed", name, limits) from error
+
     def _check_memory(self, name: str = "", limits: Limits | None = None) -> None:
         try:
-            self.rss_mb = self._watched.memory_info().rss / MEBIBYTE
+            started = self._watched.children(recursive=True) if self._programs else []
+            self.rss_mb = sum(process.memory_info().rss for process in (self._watched, *started)) / MEBIBYTE
         except psutil.Error:
             return  # it has just died: the pipe says so
         self.peak_rss_mb = max(self.peak_rss_mb, self.rss_mb)
@@ -163,6 +196,16 @@ class Child:
             self._process.wait(timeout=1)
         reason = "time_limit" if self._process.returncode == -signal.SIGXCPU else "crashed"
         return self._killed(reason, name, limits)
+
+
+def _limit(pid: int, values: dict[str, int]) -> None:
+    """Soft limits of another process, by the last part of their names; where a system cannot (macOS), its parent's watch remains."""
+    if not hasattr(resource, "prlimit"):
+        return
+    for name, value in values.items():
+        limit = getattr(resource, f"RLIMIT_{name}")
+        with suppress(ValueError, OSError):
+            resource.prlimit(pid, limit, (value, resource.prlimit(pid, limit)[1]))
 
 
 def _name(request: dict[str, Any]) -> str:

@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from config.errors import ExtractionError
+from config.errors import ExtractionError, Unavailable
 from config.scratch import clear_scratch
+from ingestion.extract.enclosure import require_closed
 from ingestion.extract.process import Child
 
 # A start costs a second (the language model is unpacked); growing memory is watched at each file anyway.
@@ -28,15 +29,28 @@ class Sandbox:
     `tokenizer` is a name that kb.providers.tokens knows; `readable` names folders outside of the Python prefix where one lies.
     Without `languages` a child has 90 MB less and says no language; among code pages that all fit it takes the likeliest by its bytes.
 
+    What the kernel takes from a child is in enclosure.py; where it cannot, none starts (`Unavailable`), unless `limits_only`. A child with
+    `programs` may run those, one after the other or together, which count as the child itself for memory and time.
+
     ExtractionError: reasons `time_limit`, `memory_limit`, `crashed` and `internal` say nothing about the content:
     retires is False."""
 
-    def __init__(self, *, size: int = 1, readable: Sequence[Path] = (), languages: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        size: int = 1,
+        readable: Sequence[Path] = (),
+        programs: Sequence[Path] = (),
+        languages: bool = True,
+        limits_only: bool = False,
+    ) -> None:
         if size < 1:
             raise ValueError("A sandbox has at least one child.")
         self._size = size
         self._readable = tuple(readable)
+        self._programs = tuple(programs)
         self._languages = languages
+        self._limits_only = limits_only
         self._free = threading.BoundedSemaphore(size)
         self._lock = threading.Lock()
         self._idle: list[Child] = []
@@ -89,7 +103,7 @@ class Sandbox:
         return results
 
     def sandbox_state(self) -> str:
-        """How the children are closed in: "landlock ABI 7", or "open: REASON" where the system has no Landlock."""
+        """How the children are closed in: "landlock ABI 7, seccomp", or "open: REASON" where the system lacks one of them."""
         if not self._state:
             with self._free:
                 self._put_back(self._take())
@@ -128,9 +142,15 @@ class Sandbox:
             child.close()
 
     def _start(self) -> Child:
-        child = self._starter.submit(Child, readable=self._readable, languages=self._languages).result()
+        child = self._starter.submit(Child, readable=self._readable, languages=self._languages, programs=self._programs).result()
         child.wait_ready()
         self._state = child.state
+        if not self._limits_only:
+            try:
+                require_closed(child.state)
+            except Unavailable:
+                child.close()
+                raise
         return child
 
     def _put_back(self, child: Child) -> None:

@@ -1,3 +1,4 @@
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -34,3 +35,21 @@ def read(tmp_path: Path) -> Callable[..., Extracted]:
 def sandbox() -> Iterator[Sandbox]:
     with Sandbox(size=1) as sandbox:
         yield sandbox
+
+
+@pytest.fixture(scope="session")
+def hostile() -> Iterator[Sandbox]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ingestion.extract.process.CHILD_MODULE", "tests.ingestion.extract.hostile")
+        with Sandbox(languages=False) as sandbox:
+            yield sandbox
+
+
+@pytest.fixture
+def request_for(tmp_path: Path) -> Callable[..., dict]:
+    def _request(*deeds: list, name: str = "deeds.txt", outbox: Path | None = None, **limits: object) -> dict:
+        path = tmp_path / f"deeds-{len(list(tmp_path.iterdir()))}"
+        path.write_text(json.dumps(deeds))
+        return {"op": "extract", "path": str(path), "name": name, "limits": limits, "outbox": str(outbox) if outbox else None}
+
+    return _request

@@ -1,8 +1,17 @@
 """A child of the sandbox whose extractor was taken over: it does what the file says. `python -m tests.ingestion.extract.hostile …`"""
 
+import contextlib
+import ctypes
+import errno
 import json
 import os
+import resource
+import socket
+import struct
+import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,9 +48,61 @@ def _write(outbox: Path | None, name: str, size: int, count: int = 1) -> None:
 
 
 def _raise_limits(outbox: Path | None) -> None:
-    import resource
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    except ValueError as error:  # Python's own reading of EPERM
+        raise PermissionError(errno.EPERM, str(error)) from error
 
-    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+def _called(number: int, *arguments: object) -> None:
+    """A system call by its number, past everything that Python or the C library would do."""
+    ctypes.set_errno(0)
+    if LIBC.syscall(ctypes.c_long(number), *arguments) < 0:
+        raise OSError(ctypes.get_errno(), "")
+
+
+def _connect(outbox: Path | None, port: int) -> None:
+    address = struct.pack("=HH4s8x", socket.AF_INET, socket.htons(port), socket.inet_aton("127.0.0.1"))
+    made = LIBC.socket(socket.AF_INET, socket.SOCK_STREAM, 0)
+    if made < 0 or LIBC.connect(made, address, len(address)) < 0:
+        raise OSError(ctypes.get_errno(), "")
+
+
+def _fork(outbox: Path | None) -> None:
+    if not os.fork():
+        os._exit(0)
+
+
+def _thread(outbox: Path | None) -> None:
+    thread = threading.Thread(target=sum, args=([1, 2],))
+    thread.start()
+    thread.join()
+
+
+def _run(outbox: Path | None, *command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False).stdout
+
+
+def _leave(outbox: Path | None, *command: str) -> None:
+    subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+
+
+def _allocate(outbox: Path | None, size: int) -> None:
+    held = bytearray(size)
+    held[::4096] = b"x" * len(held[::4096])
+
+
+def _hang(outbox: Path | None) -> None:
+    while True:
+        pass
+
+
+def _babble(outbox: Path | None, frame: str) -> None:
+    """Something else than a reply, on every pipe that is open."""
+    for number in range(3, 20):
+        with contextlib.suppress(OSError):
+            os.write(number, bytes.fromhex(frame))
+    time.sleep(30)
 
 
 def _link(outbox: Path | None, name: str) -> None:
@@ -50,12 +111,25 @@ def _link(outbox: Path | None, name: str) -> None:
     os.link(lent, outbox / name)  # type: ignore[operator]
 
 
+LIBC = ctypes.CDLL(None, use_errno=True)
 DEEDS: dict[str, Callable[..., object]] = {
     "read": lambda outbox, path: Path(path).read_bytes() and None,
     "write": _write,
     "write_honestly": _write,
     "raise_limits": _raise_limits,
     "symlink": lambda outbox, target: os.symlink(target, outbox / "link"),
+    "call": lambda outbox, number, *arguments: _called(number, *map(ctypes.c_long, arguments)),
+    "connect": _connect,
+    "fork": _fork,
+    "thread": _thread,
+    "run": _run,
+    "leave": _leave,
+    "allocate": _allocate,
+    "hang": _hang,
+    "babble": _babble,
+    "chmod": lambda outbox: os.chmod(outbox.parents[1] / outbox.name, 0),  # the stored bytes themselves, by their second name
+    "kill_parent": lambda outbox: os.kill(os.getppid(), 0),
+    "abort": lambda outbox: os.abort(),
     "mkdir": lambda outbox: os.mkdir(outbox / "folder"),
     "link": _link,
 }

@@ -1,34 +1,12 @@
 """Files that come out of a file: written by a real child, taken by its parent, and nothing else."""
 
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from config.errors import ExtractionError
 from ingestion.extract import Extracted, ExtractedFile, Limits, extract
-from ingestion.extract.sandbox import Sandbox
-
-MEBIBYTE = 1 << 20
-
-
-@pytest.fixture(scope="module")
-def hostile() -> Iterator[Sandbox]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ingestion.extract.process.CHILD_MODULE", "tests.ingestion.extract.hostile")
-        with Sandbox(languages=False) as sandbox:
-            yield sandbox
-
-
-@pytest.fixture
-def request_for(tmp_path: Path) -> Callable[..., dict]:
-    def _request(*deeds: list, name: str = "deeds.txt", outbox: Path | None = None, **limits: object) -> dict:
-        path = tmp_path / f"deeds-{len(list(tmp_path.iterdir()))}"
-        path.write_text(json.dumps(deeds))
-        return {"op": "extract", "path": str(path), "name": name, "limits": limits, "outbox": str(outbox) if outbox else None}
-
-    return _request
 
 
 @pytest.fixture
@@ -84,16 +62,6 @@ def test_nothing_is_written_beside_the_outbox(hostile, request_for, folder, tmp_
     reply = hostile.run(request_for(*deeds, outbox=folder, max_output_bytes=100))
     assert outcomes(reply) == ["Permission denied"] * 4 + ["Invalid cross-device link"]
     assert not list(folder.iterdir())
-
-
-def test_a_child_that_fills_the_disk_is_killed(hostile, request_for, folder):
-    """It has lifted its own limit; the parent sees what grows."""
-    deeds = [["raise_limits"], ["write", "big", 40 * MEBIBYTE, 100]]
-    with pytest.raises(ExtractionError) as caught:
-        hostile.run(request_for(*deeds, outbox=folder, max_output_bytes=30 * MEBIBYTE))
-    assert caught.value.reason == "output_limit"
-    assert not list(folder.iterdir())
-    assert hostile.run(request_for(["write", "a.bin", 5], outbox=folder, max_output_bytes=100))
 
 
 def test_an_extractor_that_writes_nothing_knows_no_outbox(tmp_path, folder):
