@@ -10,6 +10,7 @@ FORMATS: dict[str, str] = {
     "docx": "ingestion.extract.docx:DocxExtractor",
     "pdf": "ingestion.extract.pdf:PdfExtractor",
     "csv": "ingestion.extract.tabular.extractors:CsvExtractor",
+    "xlsx": "ingestion.extract.tabular.extractors:XlsxExtractor",
 }
 
 # Fewer characters than this are no document. PDF has the same minimum, which it applies itself: it can see whether there are pictures.

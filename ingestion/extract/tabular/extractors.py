@@ -43,3 +43,7 @@ class _TabularExtractor:
 
 class CsvExtractor(_TabularExtractor):
     format = "csv"
+
+
+class XlsxExtractor(_TabularExtractor):
+    format = "xlsx"

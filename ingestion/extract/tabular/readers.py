@@ -10,6 +10,7 @@ from ingestion.extract.tabular.headers import split_header
 
 TABULAR_FORMATS: dict[str, str] = {
     "csv": "ingestion.extract.tabular.delimited:DelimitedReader",
+    "xlsx": "ingestion.extract.tabular.xlsx:XlsxReader",
 }
 READERS: Registry[type[TableReader]] = Registry("tabular format", TABULAR_FORMATS)
 

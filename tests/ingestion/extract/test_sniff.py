@@ -15,7 +15,7 @@ PROSE = "Some readable prose about lecterns and the books that lie on them.\n"
         ("empty.txt", b"", "empty", "is empty"),
         ("blank.txt", b" \n\t\n", "empty", "no text"),
         ("report.docx", office_file("word/document.xml"), "damaged", "is damaged"),
-        ("report.txt", office_file("xl/workbook.xml"), "unsupported", "Excel workbook"),
+        ("report.txt", office_file("xl/workbook.xml"), "damaged", "is damaged"),
         ("slides.pptx", office_file("ppt/presentation.xml"), "unsupported", "PowerPoint"),
         ("files.zip", zip_file({"a.txt": b"a"}), "unsupported", "is an archive. Unpack it"),
         ("broken.zip", b"PK\x03\x04 and nothing else", "damaged", "damaged archive"),
