@@ -197,6 +197,7 @@ STAGES = {
     "embed": "ingestion.stages.embed:work",
     "publish": "ingestion.stages.publish:work",
     "finish": "ingestion.stages.finish:work",
+    "recheck": "ingestion.sources.web.recheck:work",  # what a confirmed deletion does in place of a crawl
 }
 # What is cleared away every minute, in this order.
 HOUSEKEEPING = {

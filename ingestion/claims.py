@@ -112,6 +112,7 @@ def claim(
     version: KnowledgeBaseVersion | None,
     space: EmbeddingSpace | None,
     user: User | None = None,
+    by: str = "",
     **values: object,
 ) -> IngestionRun:
     """Open a run and with it claim the source. Raises `Busy` naming the run that holds it, `NotFound` if the source has left.
@@ -139,6 +140,7 @@ def claim(
                 kind=kind,
                 trigger=trigger,
                 requested_by=user,
+                requested_name=by[:300],
                 claim_token=token,
                 **values,
             )
@@ -217,8 +219,9 @@ def check(run: IngestionRun) -> bool:
     return _held(run).exists()
 
 
-def finish(run: IngestionRun, *, status: str, stop_reason: str, error: str = "", planned_removals: list | None = None) -> bool:
-    """Close the run and free its source; False if somebody else closed it first. Counters are the aggregates of its items."""
+def finish(run: IngestionRun, *, status: str, stop_reason: str, error: str = "", **values: object) -> bool:
+    """Close the run and free its source, with further `values` of its row; False if somebody else closed it first. Counters are the
+    aggregates of its items."""
     now = timezone.now()
     with transaction.atomic():
         changed = IngestionRun.objects.filter(id=run.id, claim_token=run.claim_token, finished_at=None).update(
@@ -230,7 +233,7 @@ def finish(run: IngestionRun, *, status: str, stop_reason: str, error: str = "",
             lease_token=None,
             lease_until=None,
             counters=count_items(run),
-            planned_removals=planned_removals or [],
+            **values,
         )
         if changed:
             transaction.on_commit(lambda: _close_gate(run))

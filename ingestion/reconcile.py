@@ -125,7 +125,7 @@ SAYS_NOTHING = frozenset(
 # The source answered: this is no document of it.
 SAYS_GONE = frozenset(("gone", "soft_404", "not_a_document", "linked_file", "noindex"))
 # It was met and not looked at, by the rules of the source's settings or the site's wishes: as if it had not come up.
-NOT_LOOKED_AT = frozenset(("out_of_scope", "excluded", "robots", "nofollow", "too_deep", "url_too_long", "bad_url"))
+NOT_LOOKED_AT = frozenset(("out_of_scope", "excluded", "robots", "nofollow", "too_deep", "url_too_long", "bad_url", "not_asked"))
 # So many addresses that lead to the same one for the time being are a login or a maintenance page.
 SHARED_TARGET = 3
 # So many that do so for good may be a mistake of a template: they are missed first, and go when it stands.

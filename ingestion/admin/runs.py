@@ -15,16 +15,18 @@ from django.utils.safestring import SafeString
 from unfold.dataclasses import UnfoldAction
 from unfold.decorators import action, display
 
-from ingestion.admin.confirmations import confirmed, find_object
+from ingestion.admin.confirmations import confirmed, find_object, page_of
 from ingestion.counters import count_items
 from ingestion.models import IngestionRun, RunItem
-from ingestion.services import runs
+from ingestion.services import removals, runs
 from ingestion.services.crawls import crawl_of_run
 from ingestion.services.progress import progress_of, speed_of
 from kb import access
 from kb.access import Actor, Level
 from kb.admin.rows import RowAdmin, ShownOnly, actor_of
+from kb.models import Source
 
+PLANNED_SHOWN = 200
 COLOURS = {
     "succeeded": "success",
     "partial": "warning",
@@ -39,12 +41,12 @@ COLOURS = {
 @admin.register(IngestionRun)
 class RunAdmin(ShownOnly, RowAdmin):
     within_knowledge_base: ClassVar[bool] = True
-    list_display = ("created_at", "source", "kind", "coloured_status", "stop_reason", "numbers", "trigger", "requested_by", "duration")
+    list_display = ("created_at", "source", "kind", "coloured_status", "stop_reason", "numbers", "trigger", "asked_by", "duration")
     list_filter = ("status", "kind", "trigger")
     list_select_related = ("source__knowledge_base", "requested_by", "space__embedding_model")
     search_fields = ("source__name", "source__knowledge_base__name")
     ordering = ("-created_at",)
-    actions_detail = ("cancel_run", "confirm_run", "reject_run")
+    actions_detail = ("cancel_run", "confirm_run", "remove_unasked", "reject_run")
     fields = (
         "source",
         "kind",
@@ -59,15 +61,27 @@ class RunAdmin(ShownOnly, RowAdmin):
         "error",
         "warnings_shown",
         "version",
-        "requested_by",
+        "asked_by",
         "created_at",
         "started_at",
         "listed_at",
         "finished_at",
         "duration",
         "planned",
+        "answered",
     )
-    readonly_fields = ("waiting_for", "speed", "documents", "live_counters", "site", "warnings_shown", "duration", "planned")
+    readonly_fields = (
+        "waiting_for",
+        "speed",
+        "documents",
+        "live_counters",
+        "site",
+        "warnings_shown",
+        "asked_by",
+        "duration",
+        "planned",
+        "answered",
+    )
 
     def get_actions_detail(self, request: HttpRequest, object_id: Any) -> list[UnfoldAction]:
         """The buttons that mean something now; what they call refuses by itself if that has changed since."""
@@ -77,6 +91,8 @@ class RunAdmin(ShownOnly, RowAdmin):
             offered.add("cancel_run")
         if run is not None and run.status == IngestionRun.Status.NEEDS_CONFIRMATION:
             offered.update(("confirm_run", "reject_run"))
+            if run.source.kind == Source.Kind.WEB:
+                offered.add("remove_unasked")
         names = {f"{self.opts.app_label}_{self.opts.model_name}_{name}" for name in offered}
         return [button for button in super().get_actions_detail(request, object_id) if button.action_name in names]
 
@@ -138,9 +154,33 @@ class RunAdmin(ShownOnly, RowAdmin):
         seconds = ((run.finished_at or timezone.now()) - run.started_at).total_seconds()
         return f"{seconds:.1f} s" if seconds < 60 else str(timedelta(seconds=round(seconds)))
 
+    @admin.display(description="asked for by", ordering="requested_name")
+    def asked_by(self, run: IngestionRun) -> str:
+        return run.started_by or "-"
+
     @admin.display(description="would remove")
-    def planned(self, run: IngestionRun) -> str:
-        return f"{runs.count_planned(run)} documents" if run.planned_removals else "-"
+    def planned(self, run: IngestionRun) -> SafeString | str:
+        """The first of them by name; the API lists all."""
+        number = removals.count_planned(run)
+        if not number:
+            return "-"
+        rows = [(page_of(row), row.title or row.key, row.key) for row in removals.planned_documents(run).order_by("key")[:PLANNED_SHOWN]]
+        shown = format_html_join("", '<li><a href="{}">{}</a> · {}</li>', rows)
+        more = f"and {number - PLANNED_SHOWN:,} more" if number > PLANNED_SHOWN else ""
+        return format_html('{} documents<ul class="list-disc pl-4">{}</ul>{}', f"{number:,}", shown, more)
+
+    @admin.display(description="answered")
+    def answered(self, run: IngestionRun) -> SafeString | str:
+        """Who confirmed or rejected what it planned, and what came of that."""
+        answer = run.answer
+        if not answer:
+            return "-"
+        words = f"{answer['decision']} by {answer['by']}, {answer['at'][:16].replace('T', ' ')} UTC"
+        if not answer.get("run_id"):
+            return words
+        link = reverse("admin:ingestion_ingestionrun_change", args=[answer["run_id"]])
+        came = "under way" if answer.get("removed") is None else f"{answer['removed']} removed, {answer['kept']} kept"
+        return format_html('{}: <a href="{}">{}</a>', words, link, came)
 
     @action(description="Cancel", url_path="cancel")
     def cancel_run(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -148,22 +188,34 @@ class RunAdmin(ShownOnly, RowAdmin):
         sentences = [f"This stops the run of {run.source}. What it has published stays, and vectors that were paid are kept."]
 
         def act() -> str:
-            runs.cancel_run(_editable(request, run))
+            runs.cancel_run(_editable(request, run), by=request.user.get_username())
             return "The run was cancelled."
 
         return confirmed(self, request, run, title="Cancel this run?", sentences=sentences, button="Cancel the run", act=act)
 
     @action(description="Confirm removals", url_path="confirm")
     def confirm_run(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        again = (
+            "Each address is asked for again first: what the site still gives stays, and so does what the source showed again since then."
+        )
+        return self._confirm(request, object_id, sentence=again, unasked=False)
+
+    @action(description="Remove without asking", url_path="remove")
+    def remove_unasked(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        at_once = "The site is not asked again: also what it still gives goes. What the source showed again since then stays."
+        return self._confirm(request, object_id, sentence=at_once, unasked=True)
+
+    def _confirm(self, request: HttpRequest, object_id: str, *, sentence: str, unasked: bool) -> HttpResponse:
         run = find_object(self, request, object_id)
-        number = runs.count_planned(run)
-        sentences = [
-            f"This removes {number} documents of {run.source} with their chunks: the run did not find them any more.",
-            "Documents that the source showed again since then stay.",
-        ]
+        number = removals.count_planned(run)
+        sentences = [f"This removes {number} documents of {run.source} with their chunks: the run did not find them any more.", sentence]
 
         def act() -> str:
-            return f"{runs.confirm_removals(_editable(request, run), user=request.user)} documents were removed."
+            by = request.user.get_username()
+            done = removals.confirm_removals(_editable(request, run), user=request.user, by=by, unasked=unasked)
+            if not done.is_done:
+                return f"{done.removed} documents were removed so far; workers go on with the rest, in the run {done.deletion.id}."
+            return f"{done.removed} documents were removed, {done.kept} stay."
 
         button = f"Remove {number} documents"
         return confirmed(self, request, run, title="Remove these documents?", sentences=sentences, button=button, act=act)
@@ -171,11 +223,11 @@ class RunAdmin(ShownOnly, RowAdmin):
     @action(description="Reject removals", url_path="reject")
     def reject_run(self, request: HttpRequest, object_id: str) -> HttpResponse:
         run = find_object(self, request, object_id)
-        number = runs.count_planned(run)
+        number = removals.count_planned(run)
         sentences = [f"This forgets the planned removal of {number} documents of {run.source}, and counts their absence anew."]
 
         def act() -> str:
-            return f"{runs.reject_removals(_editable(request, run))} documents stay."
+            return f"{removals.reject_removals(_editable(request, run), by=request.user.get_username())} documents stay."
 
         return confirmed(self, request, run, title="Keep these documents?", sentences=sentences, button=f"Keep {number} documents", act=act)
 

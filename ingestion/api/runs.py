@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, Literal, Self
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
@@ -11,11 +11,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from config.openapi import PAGE_PARAMETERS, Paged
+from config.openapi import PAGE_PARAMETERS, Paged, query
 from config.paging import limit_of, take_page
 from ingestion import claims
+from ingestion.api.documents import DocumentSummary, summary
+from ingestion.api.parameters import flag_of
 from ingestion.models import IngestionRun
-from ingestion.services import crawls, runs
+from ingestion.services import crawls, removals, runs
+from ingestion.services.documents import with_state
 from ingestion.services.progress import Progress, progress_of, speed_of
 from kb import access
 from kb.access import Level
@@ -27,6 +30,18 @@ class RunStarted(BaseModel):
     source_id: UUID
     status: str
     created_at: datetime
+
+
+class PlanAnswer(BaseModel):
+    """What somebody said to a braked deletion."""
+
+    decision: Literal["confirmed", "rejected"]
+    by: str = Field(description="A person or an API key.")
+    at: datetime
+    planned: int
+    removed: int | None = Field(default=None, description="Null while the deletion is under way, and where it was rejected.")
+    kept: int | None = Field(default=None, description="Planned documents that stay: they were seen again, or the site still gives them.")
+    run_id: UUID | None = Field(default=None, description="The run that removes, with a verdict on each planned document.")
 
 
 class Run(BaseModel):
@@ -41,7 +56,7 @@ class Run(BaseModel):
     status: str = Field(description="queued, running, succeeded, partial, failed, cancelled or needs_confirmation.")
     stop_reason: str | None
     version: int | None = Field(description="Of the knowledge base, under which it runs.")
-    started_by: str | None
+    started_by: str | None = Field(description="A person or an API key; null for what starts by itself.")
     created_at: datetime
     started_at: datetime | None
     listed_at: datetime | None = Field(description="When it knew all that there is.")
@@ -52,7 +67,8 @@ class Run(BaseModel):
     waiting_for: str | None = Field(description="Such as `no worker on queue embed` or `provider pause`.")
     error: str | None
     warnings: list[str]
-    planned_removals: int = Field(description="Documents that a confirmation would remove.")
+    planned_removals: int = Field(description="Documents that a confirmation would remove; GET /runs/{id}/planned-removals lists them.")
+    answer: PlanAnswer | None = Field(description="Of a run that needed a confirmation, once it has one.")
 
 
 class HostAnswer(BaseModel):
@@ -108,11 +124,14 @@ class RunDetail(Run):
 
 
 class RunAnswered(BaseModel):
-    """`documents`: how many were removed (confirm) or stay (reject)."""
+    """`documents`: how many were removed (confirm, so far) or stay (reject)."""
 
     run_id: UUID
     status: str
     documents: int
+    kept: int = Field(default=0, description="Planned documents that a confirmation left, because they are there.")
+    deletion_run_id: UUID | None = Field(default=None, description="Of a confirmation: the run that asks again and removes.")
+    complete: bool = Field(default=True, description="False while that run goes on.")
 
 
 def run_document(run: IngestionRun, progress: Progress | None = None) -> Run:
@@ -127,7 +146,7 @@ def run_document(run: IngestionRun, progress: Progress | None = None) -> Run:
         status=run.status,
         stop_reason=run.stop_reason or None,
         version=run.version.number if run.version else None,
-        started_by=run.requested_by.get_username() if run.requested_by else None,
+        started_by=run.started_by or None,
         created_at=run.created_at,
         started_at=run.started_at,
         listed_at=run.listed_at,
@@ -138,7 +157,8 @@ def run_document(run: IngestionRun, progress: Progress | None = None) -> Run:
         waiting_for=progress.waiting_for or None,
         error=run.error or None,
         warnings=run.warnings,
-        planned_removals=runs.count_planned(run),
+        planned_removals=removals.count_planned(run),
+        answer=PlanAnswer(**run.answer) if run.answer else None,
     )
 
 
@@ -163,7 +183,7 @@ class RunSourceView(APIView):
         knowledge_base = access.get_knowledge_base(request.user, kb_id, Level.EDIT)
         source = access.get_source(request.user, knowledge_base, source_id)
         trigger = IngestionRun.Trigger.API if request.user.api_key else IngestionRun.Trigger.MANUAL
-        run = runs.start_run(source, trigger=trigger, user=request.user.user)
+        run = runs.start_run(source, trigger=trigger, user=request.user.user, by=request.user.name)
         started = RunStarted(
             run_id=run.id, knowledge_base_id=knowledge_base.id, source_id=source.id, status=run.status, created_at=run.created_at
         )
@@ -194,26 +214,47 @@ class CancelRunView(APIView):
     @extend_schema(operation_id="cancel_run", request=None, responses={200: RunDetail}, tags=["runs"])
     def post(self, request: Request, run_id: str) -> Response:
         """Stop an open run; what it has published stays. 409 if it has ended."""
-        runs.cancel_run(get_run(request, run_id, Level.EDIT))
+        runs.cancel_run(get_run(request, run_id, Level.EDIT), by=request.user.name)
         return Response(run_detail(get_run(request, run_id)).model_dump(mode="json"))
 
 
+class PlannedRemovalsView(APIView):
+    @extend_schema(operation_id="list_planned_removals", responses={200: Paged[DocumentSummary]}, parameters=PAGE_PARAMETERS, tags=["runs"])
+    def get(self, request: Request, run_id: str) -> Response:
+        """The documents that a confirmation would look at and remove; none once it was answered."""
+        rows = with_state(removals.planned_documents(get_run(request, run_id)))
+        page = take_page(rows, cursor=request.query_params.get("cursor"), limit=limit_of(request))
+        return Response({"items": [summary(row).model_dump(mode="json") for row in page.items], "next_cursor": page.next_cursor})
+
+
 class ConfirmRunView(APIView):
-    @extend_schema(operation_id="confirm_run", request=None, responses={200: RunAnswered}, tags=["runs"])
+    @extend_schema(
+        operation_id="confirm_run",
+        request=None,
+        responses={200: RunAnswered, 202: RunAnswered},
+        parameters=[query("unasked", "Remove without asking the site for each address again.", bool, default=False)],
+        tags=["runs"],
+    )
     def post(self, request: Request, run_id: str) -> Response:
-        """Remove what a run that needs confirmation planned; what the source showed again since stays."""
+        """Look at each document that the run planned to remove again, and remove what is not there: what the source showed since, or a
+        site still gives, stays. 202 where that takes longer than a slice: workers go on with it."""
         run = get_run(request, run_id, Level.EDIT)
-        removed = runs.confirm_removals(run, user=request.user.user)
-        return _answered(request, run_id, removed)
+        done = removals.confirm_removals(run, user=request.user.user, by=request.user.name, unasked=flag_of(request, "unasked"))
+        answer = RunAnswered(
+            run_id=run.id,
+            status=get_run(request, run_id).status,
+            documents=done.removed,
+            kept=done.kept,
+            deletion_run_id=done.deletion.id,
+            complete=done.is_done,
+        )
+        return Response(answer.model_dump(mode="json"), status=200 if done.is_done else 202)
 
 
 class RejectRunView(APIView):
     @extend_schema(operation_id="reject_run", request=None, responses={200: RunAnswered}, tags=["runs"])
     def post(self, request: Request, run_id: str) -> Response:
         """Forget what it planned, and start counting misses anew."""
-        return _answered(request, run_id, runs.reject_removals(get_run(request, run_id, Level.EDIT)))
-
-
-def _answered(request: Request, run_id: str, documents: int) -> Response:
-    run = get_run(request, run_id)
-    return Response(RunAnswered(run_id=run.id, status=run.status, documents=documents).model_dump(mode="json"))
+        stay = removals.reject_removals(get_run(request, run_id, Level.EDIT), by=request.user.name)
+        run = get_run(request, run_id)
+        return Response(RunAnswered(run_id=run.id, status=run.status, documents=stay).model_dump(mode="json"))

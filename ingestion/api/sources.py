@@ -126,5 +126,5 @@ class SourceDocumentsView(APIView):
         """Forget what was ingested, so that the next run does everything again; chunks answer until then. 409 while a run holds it."""
         knowledge_base = access.get_knowledge_base(request.user, kb_id, Level.EDIT)
         source = access.get_source(request.user, knowledge_base, source_id)
-        forgotten = runs.purge_source(source, reembed=flag_of(request, "reembed"), user=request.user.user)
+        forgotten = runs.purge_source(source, reembed=flag_of(request, "reembed"), user=request.user.user, by=request.user.name)
         return Response(SourcePurged(source_id=source.id, documents=forgotten).model_dump(mode="json"))

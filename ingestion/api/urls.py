@@ -8,7 +8,7 @@ from ingestion.api.explanations import WhyView
 from ingestion.api.files import FileContentView, FilesView, FileView
 from ingestion.api.ingestions import IngestionView, IngestView
 from ingestion.api.previews import PreviewSourceView
-from ingestion.api.runs import CancelRunView, ConfirmRunView, RejectRunView, RunSourceView, RunView, SourceRunsView
+from ingestion.api.runs import CancelRunView, ConfirmRunView, PlannedRemovalsView, RejectRunView, RunSourceView, RunView, SourceRunsView
 from ingestion.api.sources import SourceDocumentsView, SourceFiresView, SourcesView, SourceView
 from ingestion.api.verdicts import RunDocumentsView
 
@@ -34,6 +34,7 @@ urlpatterns = [
     path(f"{SOURCE}/files/<str:file_id>/content", FileContentView.as_view(), name="source-file-content"),
     path("runs/<str:run_id>", RunView.as_view(), name="run"),
     path("runs/<str:run_id>/cancel", CancelRunView.as_view(), name="run-cancel"),
+    path("runs/<str:run_id>/planned-removals", PlannedRemovalsView.as_view(), name="run-planned-removals"),
     path("runs/<str:run_id>/confirm", ConfirmRunView.as_view(), name="run-confirm"),
     path("runs/<str:run_id>/reject", RejectRunView.as_view(), name="run-reject"),
     path("runs/<str:run_id>/documents", RunDocumentsView.as_view(), name="run-documents"),

@@ -61,6 +61,12 @@ class IngestionRun(TenantRow):
     stop_reason = models.CharField(max_length=20, choices=StopReason, blank=True, default="")
     claim_token = models.UUIDField(help_text="Every writer carries it; a run that lost its claim writes nothing.")
     requested_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    requested_name = models.CharField(
+        max_length=300, blank=True, default="", help_text="Who asked for it, in words: a person or an API key."
+    )
+    confirms = models.ForeignKey(
+        "self", null=True, on_delete=models.CASCADE, related_name="+", help_text="Of a confirmed deletion: the run that planned it."
+    )
     listed_at = models.DateTimeField(null=True, help_text="When the listing (or crawl) was complete.")
     slices_worked_seconds = models.FloatField(default=0, help_text="Crawl and listing time, held against the time budget.")
     crawl_state = models.JSONField(default=dict, help_text="Cursor of the listing; robots and sitemap state of a crawl.")
@@ -74,6 +80,7 @@ class IngestionRun(TenantRow):
     warnings = models.JSONField(default=list)
     counters = models.JSONField(default=dict, help_text="Aggregates of its items, written once when it closes.")
     planned_removals = models.JSONField(default=list, help_text="Document ids that a braked deletion would remove.")
+    answer = models.JSONField(null=True, help_text="What became of its plan: decision, by whom, when, and the run that removes.")
 
     class Meta:
         constraints = [
@@ -96,6 +103,11 @@ class IngestionRun(TenantRow):
     @property
     def is_open(self) -> bool:
         return self.finished_at is None
+
+    @property
+    def started_by(self) -> str:
+        """A person or an API key, in words; "" for what starts by itself."""
+        return self.requested_name or (self.requested_by.get_username() if self.requested_by else "")
 
 
 class RunItem(models.Model):

@@ -13,6 +13,7 @@ from django.conf import settings
 from config.errors import Conflict, TooManyRequests
 from config.registry import Registry
 from ingestion.counters import cost_of
+from ingestion.findings import finding
 from ingestion.models import EmbeddedText, IngestionRun, RunItem
 from ingestion.plan import plan_for
 from ingestion.reading import Reading, text_hash
@@ -21,7 +22,7 @@ from ingestion.services.crawls import Crawl, crawl_of_look
 from ingestion.sources.base import Look
 from ingestion.sources.web.preview import SiteLook
 from ingestion.sources.web.state import SiteState
-from ingestion.stages.finish import conclude, finding
+from ingestion.stages.finish import conclude
 from kb.models import Document, KnowledgeBase, Source
 
 MAX_SECONDS = 100.0

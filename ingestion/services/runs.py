@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from django.conf import settings
 from django.db import transaction
@@ -13,14 +13,14 @@ from django.utils import timezone
 from config.errors import Conflict, NotFound
 from ingestion import claims, wakes
 from ingestion.models import IngestionRun, RunItem
-from ingestion.removal import remove_documents
 from kb.models import Document, KnowledgeBase, Source, User
 
 Kind, Status, StopReason = IngestionRun.Kind, IngestionRun.Status, IngestionRun.StopReason
 
 
-def start_run(source: Source, *, trigger: str = IngestionRun.Trigger.MANUAL, user: User | None = None) -> IngestionRun:
-    """Claim the source and queue a run under the current version. Raises `Conflict` (disabled, or held by another run)."""
+def start_run(source: Source, *, trigger: str = IngestionRun.Trigger.MANUAL, user: User | None = None, by: str = "") -> IngestionRun:
+    """Claim the source and queue a run under the current version; `by` names who asked for it, if that is not the user. Raises
+    `Conflict` (disabled, or held by another run)."""
     knowledge_base = KnowledgeBase.objects.select_related("current", "space").get(id=source.knowledge_base_id)
     if knowledge_base.state != KnowledgeBase.State.ACTIVE or source.state != Source.State.ACTIVE:
         raise NotFound()
@@ -28,23 +28,23 @@ def start_run(source: Source, *, trigger: str = IngestionRun.Trigger.MANUAL, use
         raise Conflict(f"A source of kind {source.kind} has nothing that lists its documents; there is nothing to run.")
     if not source.enabled:
         raise Conflict(f"The source '{source.name}' is disabled. Enable it and publish, then run it.")
-    run = claims.claim(source, trigger=trigger, version=knowledge_base.current, space=knowledge_base.space, user=user)
+    run = claims.claim(source, trigger=trigger, version=knowledge_base.current, space=knowledge_base.space, user=user, by=by)
     transaction.on_commit(partial(wakes.wake, run.id, "crawl"))
     return run
 
 
-def cancel_run(run: IngestionRun) -> None:
+def cancel_run(run: IngestionRun, *, by: str = "a person") -> None:
     """Stop a run; what it has published stays. `Conflict` if it is closed already."""
-    if not claims.cancel(run):
+    if not claims.cancel(run, why=f"Cancelled by {by}"):
         raise Conflict("This run has already ended; there is nothing to cancel.")
 
 
-def purge_source(source: Source, *, reembed: bool = False, user: User | None = None) -> int:
+def purge_source(source: Source, *, reembed: bool = False, user: User | None = None, by: str = "") -> int:
     """Forget what was ingested, so that the next run does everything again; returns how many documents the next run will take in anew.
 
     Chunks go on answering until then. Vectors of equal texts are reused, unless `reembed`. Takes the source's claim.
     """
-    with maintaining(source, user=user) as run, claims.writing(run):
+    with maintaining(source, user=user, by=by) as run, claims.writing(run):
         if reembed:
             forget_vectors(source)
         living = Document.objects.filter(source=source, tombstoned_at=None).count()
@@ -62,18 +62,19 @@ def purge_source(source: Source, *, reembed: bool = False, user: User | None = N
 
 
 @contextmanager
-def maintaining(source: Source, *, user: User | None = None, like: IngestionRun | None = None) -> Iterator[IngestionRun]:
+def maintaining(source: Source, *, user: User | None = None, by: str = "") -> Iterator[IngestionRun]:
     """A maintenance claim that ends with its work, also when that fails: left open it would block the source for days.
 
     It is leased, so that the sweep, which sees a run without open items, does not close it meanwhile; long work renews it
-    by `claims.keep`. `like` is the run whose version and space it works under.
+    by `claims.keep`.
     """
     run = claims.claim(
         source,
         kind=Kind.MAINTENANCE,
-        version=like.version if like else None,
-        space=like.space if like else None,
+        version=None,
+        space=None,
         user=user,
+        by=by,
         listed_at=timezone.now(),
         lease_token=uuid4(),
         lease_until=timezone.now() + timedelta(seconds=settings.ENV.lease_seconds),
@@ -98,65 +99,6 @@ def forget_vectors(source: Source) -> None:
             " AND text.text_hash = chunk.text_hash",
             [source.id],
         )
-
-
-def confirm_removals(run: IngestionRun, *, user: User | None = None) -> int:
-    """Carry out what a braked run planned; returns how many documents went. What was seen again since stays.
-
-    The source is claimed before the plan is taken: a run in the way is a `Conflict`, and the plan waits.
-    """
-    _require_plan(run)
-    with maintaining(run.source, user=user, like=run) as maintenance:
-        planned = _answer(run)
-        kept = _seen_since(run, planned)
-        ids = [identifier for identifier in planned if identifier not in kept]
-        for start in range(0, len(ids), 100):
-            claims.keep(maintenance)
-            remove_documents(maintenance, ids[start : start + 100])
-    return len(ids)
-
-
-def reject_removals(run: IngestionRun) -> int:
-    """Forget the plan of a braked run and start counting misses anew; returns how many documents stay."""
-    return Document.objects.filter(id__in=_answer(run), source_id=run.source_id).update(missed_runs=0)
-
-
-def count_planned(run: IngestionRun) -> int:
-    """How many documents a confirmation would remove now."""
-    planned = [UUID(value) for value in run.planned_removals]
-    if not planned:
-        return 0
-    return len(set(planned) - _seen_since(run, planned))
-
-
-def replace_plans(run: IngestionRun) -> int:
-    """Drop the unanswered plans of earlier runs: what this complete run concluded takes their place. Returns how many."""
-    earlier = IngestionRun.objects.filter(source=run.source_id, status=Status.NEEDS_CONFIRMATION, created_at__lt=run.created_at)
-    return earlier.update(status=Status.SUCCEEDED, planned_removals=[], error="A later run replaced its plan of removals.")
-
-
-def _require_plan(run: IngestionRun) -> None:
-    if run.status != Status.NEEDS_CONFIRMATION:
-        raise Conflict("This run does not wait for a confirmation.")
-
-
-def _answer(run: IngestionRun) -> list[UUID]:
-    """Take the plan exactly once."""
-    with transaction.atomic():
-        row = IngestionRun.objects.select_for_update(no_key=True).get(id=run.id)
-        _require_plan(row)
-        row.status = Status.SUCCEEDED
-        planned = row.planned_removals
-        row.planned_removals = []
-        row.save(update_fields=["status", "planned_removals"])
-    return [UUID(value) for value in planned]
-
-
-def _seen_since(run: IngestionRun, planned: list[UUID]) -> set[UUID]:
-    """Planned documents that are gone already, that the source showed again, or that somebody uploaded anew."""
-    rows = Document.objects.filter(id__in=planned, source=run.source_id, tombstoned_at=None, seen_at__lt=run.created_at)
-    rows = rows.exclude(file__created_at__gte=run.created_at)
-    return set(planned) - set(rows.values_list("id", flat=True))
 
 
 def settle_closed_run(run: IngestionRun, *, limit: int = 1000) -> int:

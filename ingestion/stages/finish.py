@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -14,13 +13,13 @@ from django.utils import timezone
 
 from config.errors import Conflict, NotFound
 from ingestion import claims
+from ingestion.findings import findings_of
 from ingestion.models import IngestionRun, RunItem
 from ingestion.plan import plan_for
 from ingestion.reconcile import (
     SAYS_GONE,
     Action,
     Coverage,
-    Finding,
     Known,
     Reconciliation,
     Seen,
@@ -30,15 +29,18 @@ from ingestion.reconcile import (
     what_was_seen,
 )
 from ingestion.removal import remove_documents
-from ingestion.services.runs import replace_plans, start_run
+from ingestion.services.removals import replace_plans
+from ingestion.services.runs import start_run
 from ingestion.sources.web import pages
 from ingestion.sources.web.state import SiteState
+from ingestion.stages.confirmed import remove_confirmed
 from ingestion.stages.items import has_open
 from ingestion.stages.slices import Slice
 from kb.models import Document, Source
-from kb.models.base import key_hash
 
 Status, StopReason, Verdict = IngestionRun.Status, IngestionRun.StopReason, RunItem.Verdict
+# The start page of a site, where the site says that it is gone.
+NO_START = Q(via=RunItem.Via.START) & (Q(reason__in=SAYS_GONE) | Q(verdict=Verdict.REMOVED))
 REMOVAL_BATCH = 100
 WAY_STEPS = 20  # redirects and lists that are not indexed, between a document and the one that led to it
 
@@ -68,12 +70,15 @@ def work(run: IngestionRun, part: Slice) -> None:
         _apply(run, decided, part)
         if run.source.kind == Source.Kind.WEB:
             _remember_parents(run)
+    if run.confirms_id:
+        remove_confirmed(run, part)
     totals = RunItem.objects.filter(run=run).aggregate(
         failed=Count("id", filter=Q(verdict=Verdict.FAILED)),
         usable=Count("id", filter=Q(verdict__in=(Verdict.INGESTED, Verdict.UNCHANGED))),
+        removed=Count("id", filter=Q(verdict=Verdict.REMOVED)),
         limited=Count("id", filter=Q(reason="segment_limit")),
         skipped=Count("id", filter=Q(verdict=Verdict.SKIPPED)),
-        startless=Count("id", filter=Q(via=RunItem.Via.START, reason__in=SAYS_GONE)),
+        startless=Count("id", filter=NO_START),
     )
     status = _status(totals, braked=bool(decided and decided.braked))
     stop_reason = StopReason.SEGMENT_LIMIT if totals["limited"] else run.stop_reason or StopReason.COMPLETED
@@ -81,9 +86,10 @@ def work(run: IngestionRun, part: Slice) -> None:
         stop_reason = ""  # it came to its end and has nothing: that is no completion
     error = "" if status != Status.FAILED else _first_error(run)
     plan = [str(identifier) for identifier in decided.removals] if decided and decided.braked else []
+    warnings = [*run.warnings, _braked(run, decided)] if plan else run.warnings
     # Together: a worker that is killed in between must not leave what follows undone.
     with transaction.atomic():
-        if claims.finish(run, status=status, stop_reason=stop_reason, error=error, planned_removals=plan):
+        if claims.finish(run, status=status, stop_reason=stop_reason, error=error, planned_removals=plan, warnings=warnings):
             if decided is not None and decided.concludes:
                 replace_plans(run)
             _run_again(run)
@@ -96,7 +102,7 @@ def _take_lease(run: IngestionRun, token: UUID) -> bool:
         row.lease_token = token
         row.lease_until = timezone.now() + timedelta(seconds=settings.ENV.lease_seconds)
         row.save(update_fields=["lease_token", "lease_until"])
-        run.stop_reason, run.listed_at, run.crawl_state = row.stop_reason, row.listed_at, row.crawl_state
+        run.stop_reason, run.listed_at, run.crawl_state, run.warnings = row.stop_reason, row.listed_at, row.crawl_state, row.warnings
     return True
 
 
@@ -108,17 +114,25 @@ def _status(totals: dict[str, int], *, braked: bool) -> str:
         return Status.FAILED
     if not totals["failed"]:
         return Status.SUCCEEDED
-    return Status.PARTIAL if totals["usable"] or totals["skipped"] else Status.FAILED
+    return Status.PARTIAL if totals["usable"] or totals["skipped"] or totals["removed"] else Status.FAILED
+
+
+def _braked(run: IngestionRun, decided: Reconciliation) -> str:
+    living = Document.objects.filter(source=run.source_id, tombstoned_at=None).count()
+    return (
+        f"It would remove {len(decided.removals):,} of {living:,} documents, more than settings.max_deletion_share allows unasked, so it "
+        "removed none. Look at them, then confirm or reject."
+    )
 
 
 def _first_error(run: IngestionRun) -> str:
-    at_fault = RunItem.objects.filter(Q(verdict=Verdict.FAILED) | Q(via=RunItem.Via.START, reason__in=SAYS_GONE), run=run)
+    at_fault = RunItem.objects.filter(Q(verdict=Verdict.FAILED) | NO_START, run=run)
     return at_fault.order_by("id").values_list("error", flat=True).first() or ""
 
 
 def _reconcile(run: IngestionRun) -> Reconciliation:
     """Compare the source's documents with what this run saw of them."""
-    seen = what_was_seen(_findings(run))
+    seen = what_was_seen(findings_of(run))
     known = Document.objects.filter(source=run.source, created_at__lte=run.listed_at)
     site = SiteState(**run.crawl_state) if run.source.kind == Source.Kind.WEB else SiteState()
     return conclude(run, known, seen, completed=run.stop_reason == StopReason.COMPLETED, site=site)
@@ -162,17 +176,6 @@ def _remember_parents(run: IngestionRun) -> None:
     """Keep which pages led to each document, for the day on which one of them cannot be read: back to the nearest document."""
     with claims.writing(run), connection.cursor() as cursor:
         cursor.execute(_WAYS, {"run": run.id, "source": run.source_id, "steps": WAY_STEPS})
-
-
-def finding(verdict: str, reason: str, response: Mapping[str, Any] | None) -> Finding:
-    """What an item says about its document."""
-    target = (response or {}).get("target")
-    return Finding(verdict, reason, target=key_hash(target) if target else None, permanent=bool((response or {}).get("permanent")))
-
-
-def _findings(run: IngestionRun) -> dict[bytes, Finding]:
-    rows = RunItem.objects.filter(run=run).values_list("key_hash", "verdict", "reason", "response")
-    return {bytes(digest): finding(verdict, reason, response) for digest, verdict, reason, response in rows.iterator()}
 
 
 def _apply(run: IngestionRun, decided: Reconciliation, part: Slice) -> None:

@@ -80,6 +80,8 @@ def work(stage: str, run_id: UUID, token: str) -> None:
 
 
 def _worker(stage: str, run: IngestionRun) -> Callable[[IngestionRun, Slice], bool | None]:
+    if stage == "crawl" and run.confirms_id:
+        return Registry("stage", settings.STAGES).load("recheck")
     if stage == "crawl":
         return Registry("source", settings.CRAWLS).load(run.source.kind)
     return Registry("stage", settings.STAGES).load(stage)

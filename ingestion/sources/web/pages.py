@@ -24,9 +24,11 @@ from ingestion.sources.web.visit import scope_of
 from ingestion.stages.items import advance, own
 from ingestion.stages.listing import is_current
 from kb.models import Document
+from kb.models.base import key_hash
 
 Stage, Verdict, Via = RunItem.Stage, RunItem.Verdict, RunItem.Via
-DEFERENCES = 10  # of canonical links that name each other
+DEFERENCES = 10  # of canonical links and redirects that lead to each other
+DEFERS = ("duplicate_of", "redirected")
 RUNS_REMEMBERED = 4
 
 
@@ -210,19 +212,21 @@ def _note_documents(run: IngestionRun, closed: Sequence[Read]) -> None:
 
 
 def reopen_deferred(run: IngestionRun) -> int:
-    """Pages that deferred to one which produced nothing are read again for themselves; how many. Once every item has its verdict."""
+    """Pages that deferred to one which produced nothing are read again for themselves; how many. Once every item has its verdict.
+
+    A canonical may lead to a redirect: what stands at its end counts, or a page would stand beside the one that it names.
+    """
     rows = RunItem.objects.filter(run=run, reason="duplicate_of", blob__isnull=False).values_list("id", "key", "response")
-    deferred = {key: (identifier, response or {}) for identifier, key, response in rows}
-    wanted = set(deferred) | {response.get("target") for _, response in deferred.values()}
-    outcomes = dict(RunItem.objects.filter(run=run, key__in=list(wanted)).values_list("key", "verdict")) if deferred else {}
+    deferred = {key: (identifier, (response or {}).get("target")) for identifier, key, response in rows}
+    leads = {key: target for key, (_, target) in deferred.items()}
+    verdicts = _follow(run, leads)
     again = []
-    for identifier, response in deferred.values():
-        target = response.get("target")
+    for key, (identifier, target) in deferred.items():
         for _ in range(DEFERENCES):
-            if target not in deferred:
+            if target not in leads or target == key:
                 break
-            target = deferred[target][1].get("target")
-        if outcomes.get(target) not in (Verdict.INGESTED, Verdict.UNCHANGED):
+            target = leads[target]
+        if verdicts.get(target) not in (Verdict.INGESTED, Verdict.UNCHANGED):
             again.append(identifier)
     if again:
         with claims.writing(run):
@@ -230,3 +234,21 @@ def reopen_deferred(run: IngestionRun) -> int:
                 stage=Stage.FETCHED, verdict="", reason="", error="", changed_at=timezone.now(), attempts=0
             )
     return len(again)
+
+
+def _follow(run: IngestionRun, leads: dict[str, str | None]) -> dict[str, str]:
+    """Verdicts of where pages lead, by key; adds to `leads` where those lead on."""
+    verdicts: dict[str, str] = {}
+    for _ in range(DEFERENCES):
+        ahead = {target for target in leads.values() if target} - verdicts.keys()
+        if not ahead:
+            break
+        rows = RunItem.objects.filter(run=run, key_hash__in=[key_hash(key) for key in ahead]).values_list(
+            "key", "verdict", "reason", "response"
+        )
+        verdicts |= dict.fromkeys(ahead, "")
+        for key, verdict, reason, response in rows:
+            verdicts[key] = verdict
+            if reason in DEFERS and (target := (response or {}).get("target")):
+                leads.setdefault(key, target)
+    return verdicts

@@ -15,7 +15,7 @@ def test_a_run_from_start_to_end(editor, source_url, upload, work):
     assert (answer.status_code, answer.json()["status"]) == (202, "queued")
     run = editor.get(f"/api/v1/runs/{answer.json()['run_id']}").json()
     assert (run["status"], run["position"], run["waiting_for"]) == ("queued", 1, "no worker on queue crawl")
-    assert (run["version"], run["started_by"], run["trigger"]) == (1, "alice", "api")
+    assert (run["version"], run["started_by"], run["trigger"]) == (1, "API key key of alice", "api")
     work(run["id"], until="embed")
     run = editor.get(f"/api/v1/runs/{run['id']}").json()
     assert (run["status"], run["position"], run["waiting_for"]) == ("running", None, "no worker on queue embed")

@@ -1,4 +1,4 @@
-"""What people do to runs of a site: cancel, purge, and answer for removals."""
+"""What people do to runs of a site: cancel and purge."""
 
 import threading
 import time
@@ -9,9 +9,8 @@ from django.db import connections
 
 from ingestion.models import IngestionRun, RunItem
 from ingestion.stages import slices
-from kb.models import Document
 from tests.ingestion.web.conftest import living, put, run_source, url_of
-from tests.servers.site import page, paragraphs, refusal
+from tests.servers.site import page, paragraphs
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "owner"])
 
@@ -61,38 +60,3 @@ def test_a_purge_reads_everything_again_and_pays_for_nothing_unless_asked(web, s
     client.delete(f"{url_of(source)}/documents?reembed=true")
     third = run_source(source)
     assert third.counters["embeddings_computed"] == first.counters["embeddings_computed"] > 0
-
-
-@pytest.fixture
-def braked(web, site):
-    """A source whose last run would remove 12 of 13 documents: (source, run)."""
-    put(site, "/", *(f"/{number}" for number in range(12)))
-    for number in range(12):
-        put(site, f"/{number}")
-    source = web(settings={"tombstone_after_missed_runs": 1})
-    run_source(source)
-    put(site, "/")
-    run = run_source(source)
-    assert (run.status, len(run.planned_removals)) == ("needs_confirmation", 12)
-    assert len(living(source, site)) == 13
-    return source, run
-
-
-def test_a_confirmation_removes_what_no_run_saw_since(braked, site, client):
-    source, run = braked
-    put(site, "/", "/3")
-    site.put("/sitemap.xml", refusal(503))  # so this run concludes nothing, and the plan stays
-    run_source(source)
-    assert client.get(f"/api/v1/runs/{run.id}").json()["planned_removals"] == 11
-    answer = client.post(f"/api/v1/runs/{run.id}/confirm").json()
-    assert (answer["status"], answer["documents"]) == ("succeeded", 11)
-    assert living(source, site) == {"/", "/3"}
-
-
-def test_a_rejection_counts_anew(braked, site, client):
-    source, run = braked
-    assert client.post(f"/api/v1/runs/{run.id}/reject").json()["documents"] == 12
-    assert len(living(source, site)) == 13
-    assert not Document.objects.filter(source=source, missed_runs__gt=0).exists()
-    put(site, "/", *(f"/{number}" for number in range(12)))
-    assert run_source(source).counters["unchanged"] == 13

@@ -13,7 +13,7 @@ from hypothesis import settings as effort
 from hypothesis import strategies as st
 
 from config.addresses import parse_networks
-from ingestion.services import runs
+from ingestion.services import removals, runs
 from kb import services, versioning
 from kb.models import Chunk, Document, KnowledgeBase, Source
 from tests.benchmarks.soak.ground import Figures
@@ -65,7 +65,7 @@ class OwnHands:
 
     def answer_brake(self, run_id: str, *, confirm: bool) -> None:
         run = self.source.runs.get(id=run_id)
-        runs.confirm_removals(run) if confirm else runs.reject_removals(run)
+        removals.confirm_removals(run) if confirm else removals.reject_removals(run)
 
     def look(self) -> Iterable[Standing]:
         for document in Document.objects.filter(source=self.source, chunk_count__gt=0):
