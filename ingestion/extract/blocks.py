@@ -98,6 +98,11 @@ class BlockWriter:
         self._length += len(whole)
 
 
+def comment_line(author: str, time: str, text: str) -> str:
+    """What a reviewer noted; `time` as ISO 8601 or ""."""
+    return f"[Comment by {author or 'somebody'}{f', {time[:16]}' if time else ''}: {text}]"
+
+
 def _marked(line: str) -> str:
     return f"\\{line}" if line[:1] in "#`~-=" and _FALSE_MARK.match(line) else line
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ingestion.extract.base import Extracted, Limits, Served
-from ingestion.extract.blocks import BlockWriter, CellWriter
+from ingestion.extract.blocks import BlockWriter, CellWriter, comment_line
 from ingestion.extract.docx_body import BLOCK_TAGS, BodyReader
 from ingestion.extract.docx_inline import InlineReader
 from ingestion.extract.docx_numbering import Numbering
@@ -119,7 +119,7 @@ class _Document:
             return {}
         reader = self._reader(part or "", self._package.relations(part or ""))
         return {
-            element.get(f"{W}id", ""): f"[Comment by {element.get(f'{W}author', 'somebody')}: {text}]"
+            element.get(f"{W}id", ""): comment_line(element.get(f"{W}author", ""), element.get(f"{W}date", ""), text)
             for element in root.iter(f"{W}comment")
             if (text := _as_line(reader, element))
         }

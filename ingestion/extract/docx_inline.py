@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ingestion.extract.docx_equations import M, latex
 from ingestion.extract.docx_styles import W
+from ingestion.extract.equations import M, latex
 from ingestion.extract.inline import Run, link_once
-from ingestion.extract.ooxml import MC, R, Relation, on_off
+from ingestion.extract.ooxml import MC, R, Relation, alternatives, on_off
 from ingestion.extract.xml_tree import Element, own_text
 
 MAX_DEPTH = 40
@@ -202,17 +202,7 @@ class InlineReader:
 
 def chosen(element: Element) -> Iterator[Element]:
     """The children that count: of alternatives the first choice, or what stands in for it; nothing that is deleted."""
-    for child in element:
-        if not isinstance(child.tag, str) or child.tag in _GONE:
-            continue
-        if child.tag == f"{MC}AlternateContent":
-            choice = child.find(f"{MC}Choice")
-            if choice is None or not len(choice):
-                choice = child.find(f"{MC}Fallback")
-            if choice is not None:
-                yield from chosen(choice)
-        else:
-            yield child
+    return (child for child in alternatives(element) if child.tag not in _GONE)
 
 
 def _is_outermost(box: Element, drawing: Element) -> bool:

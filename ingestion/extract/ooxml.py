@@ -78,7 +78,7 @@ class Package:
             return None
 
     def children(self, part: str, *, tags: Iterable[str], of: str) -> Iterator[Element]:
-        return iter_children(self._pieces(part), tags=tags, of=of, name=self.name)
+        return iter_children(self._pieces(part), tags=tags, of=(of,), name=self.name)
 
     def metadata(self) -> dict[str, str]:
         """What the file says of itself, without what it leaves empty."""
@@ -131,3 +131,18 @@ def _transitional(pieces: Iterator[bytes]) -> Iterator[bytes]:
 def on_off(element: Element | None, attribute: str) -> bool:
     """A switch of Office: there without a value means on."""
     return element is not None and element.get(attribute, "true") not in ("0", "false", "off", "none")
+
+
+def alternatives(element: Element) -> Iterator[Element]:
+    """The children; of what is there for newer and older programs the first choice, or what stands in for it."""
+    for child in element:
+        if not isinstance(child.tag, str):
+            continue
+        if child.tag == f"{MC}AlternateContent":
+            choice = child.find(f"{MC}Choice")
+            if choice is None or not len(choice):
+                choice = child.find(f"{MC}Fallback")
+            if choice is not None:
+                yield from alternatives(choice)
+        else:
+            yield child

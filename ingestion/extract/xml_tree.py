@@ -1,6 +1,6 @@
 """XML of a stranger: no entity is resolved, nothing is fetched, and depth and size have the parser's own bounds."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, TypeAlias
 
 from lxml import etree
@@ -26,8 +26,8 @@ def parse_xml(data: bytes, *, name: str) -> Element:
         raise broken_xml(name, error) from error
 
 
-def iter_children(pieces: Iterable[bytes], *, tags: Iterable[str], of: str, name: str) -> Iterator[Element]:
-    """Elements of these tags that stand right below an `of`, each forgotten after its turn: a large part needs no large tree."""
+def iter_children(pieces: Iterable[bytes], *, tags: Iterable[str], of: Collection[str], name: str) -> Iterator[Element]:
+    """Elements of these tags that stand right below one of `of`, each forgotten after its turn: a large part needs no large tree."""
     parser = etree.XMLPullParser(events=("end",), tag=tuple(tags), **_SAFE)
     try:
         for piece in pieces:
@@ -39,10 +39,10 @@ def iter_children(pieces: Iterable[bytes], *, tags: Iterable[str], of: str, name
         raise broken_xml(name, error) from error
 
 
-def _finished(parser: etree.XMLPullParser, of: str) -> Iterator[Element]:
+def _finished(parser: etree.XMLPullParser, of: Collection[str]) -> Iterator[Element]:
     for _, element in parser.read_events():
         parent = element.getparent()
-        if parent is None or parent.tag != of:
+        if parent is None or parent.tag not in of:
             continue
         yield element
         element.clear()

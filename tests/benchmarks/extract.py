@@ -31,7 +31,8 @@ from ingestion.extract.sandbox import Sandbox  # noqa: E402
 from tests.benchmarks.pages import Page, plain, read_pages, score  # noqa: E402
 
 SAMPLE = ROOT.parent / "shared" / "data" / "documents"
-LIMITS = Limits(max_chars=2_000_000)
+# The truth of some files has their comments; a worker reads those where its source says so.
+LIMITS = Limits(max_chars=2_000_000, comments=True)
 TRUTHS = (".expected.md", ".expected.txt")
 # Of the child, not of the file: a worker that saw one of these has lost a process.
 DEATHS = frozenset({"crashed", "internal", "time_limit", "memory_limit"})

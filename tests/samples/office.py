@@ -84,3 +84,28 @@ def cell(text: str, *, columns: int = 1, merge: str | None = None) -> str:
     span = f'<w:gridSpan w:val="{columns}"/>' if columns > 1 else ""
     down = "" if merge is None else f'<w:vMerge w:val="{merge}"/>' if merge else "<w:vMerge/>"
     return f"<w:tc><w:tcPr>{span}{down}</w:tcPr>{paragraph(text)}</w:tc>"
+
+
+def slides(
+    *bodies: str, order: list[int] | None = None, extra: Mapping[str, str] | None = None, **links: Mapping[str, tuple[str, str]]
+) -> bytes:
+    """A presentation; `bodies` are the shapes of slides, shown in `order` (positions from 0); `links` relations of "slide1", "slide2"…"""
+    shown = order if order is not None else list(range(len(bodies)))
+    files = {f"ppt/slides/slide{at}.xml": slide(body) for at, body in enumerate(bodies, start=1)}
+    files |= {f"ppt/slides/_rels/{name}.xml.rels": relations(entries) for name, entries in links.items()}
+    listed = "".join(f'<p:sldId id="{256 + at}" r:id="s{at}"/>' for at in shown)
+    files["ppt/presentation.xml"] = xml("p:presentation", f"<p:sldIdLst>{listed}</p:sldIdLst>")
+    files["ppt/_rels/presentation.xml.rels"] = relations({f"s{at}": ("slide", f"slides/slide{at + 1}.xml") for at in range(len(bodies))})
+    return package("ppt/presentation.xml", SLIDES_TYPE, {**files, **(extra or {})})
+
+
+def slide(shapes: str) -> str:
+    return xml("p:sld", f"<p:cSld><p:spTree>{shapes}</p:spTree></p:cSld>")
+
+
+def shape(*paragraphs: str, kind: str | None = None, index: str = "", at: tuple[int, int] | None = None) -> str:
+    """`at` is the distance from the top and from the left in inches; paragraphs are text or whole <a:p> elements."""
+    holder = "" if kind is None else f'<p:ph type="{kind}" idx="{index}"/>'
+    place = "" if at is None else f'<a:xfrm><a:off x="{at[1] * 914_400}" y="{at[0] * 914_400}"/></a:xfrm>'
+    text = "".join(each if each.startswith("<a:p") else f"<a:p><a:r><a:t>{each}</a:t></a:r></a:p>" for each in paragraphs)
+    return f"<p:sp><p:nvSpPr><p:nvPr>{holder}</p:nvPr></p:nvSpPr><p:spPr>{place}</p:spPr><p:txBody>{text}</p:txBody></p:sp>"

@@ -16,7 +16,7 @@ PROSE = "Some readable prose about lecterns and the books that lie on them.\n"
         ("blank.txt", b" \n\t\n", "empty", "no text"),
         ("report.docx", office_file("word/document.xml"), "damaged", "is damaged"),
         ("report.txt", office_file("xl/workbook.xml"), "damaged", "is damaged"),
-        ("slides.pptx", office_file("ppt/presentation.xml"), "unsupported", "PowerPoint"),
+        ("slides.pptx", office_file("ppt/presentation.xml"), "damaged", "is damaged"),
         ("files.zip", zip_file({"a.txt": b"a"}), "unsupported", "is an archive. Unpack it"),
         ("broken.zip", b"PK\x03\x04 and nothing else", "damaged", "damaged archive"),
         ("old.doc", OLE2_HEADER, "unsupported", "Save it as .docx, .xlsx or .pptx"),
