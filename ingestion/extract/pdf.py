@@ -1,4 +1,7 @@
-"""PDF: pdfium's text page by page, tables of ruled pages as Markdown, a span for each page."""
+"""PDF to Markdown, page by page: pdfium's lines in reading order, ruled tables, headings, no running headers, a span for each page.
+
+Pages are read one after the other and closed; what is kept of them is their lines. Then the document is known as a whole: what comes
+again on every page, which size its text has, which words it knows."""
 
 import time
 from collections.abc import Iterator
@@ -7,11 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pypdfium2 as pdfium
+import pypdfium2.raw as raw
 
 from config.errors import ExtractionError
 from ingestion.extract.base import Extracted, Limits, PageSpan, Served
 from ingestion.extract.pdf_document import damaged, open_document
-from ingestion.extract.pdf_scans import MIN_TEXT_CHARS, is_scan
+from ingestion.extract.pdf_headings import Entry, mark_headings, outline
+from ingestion.extract.pdf_lines import Line, PageText
+from ingestion.extract.pdf_order import in_reading_order
+from ingestion.extract.pdf_paragraphs import join_paragraphs, mend_page_breaks, vocabulary
+from ingestion.extract.pdf_running import without_running
+from ingestion.extract.pdf_scans import MIN_TEXT_CHARS, is_scan, is_unread, is_usable
+from ingestion.extract.pdf_second import SecondReader
 from ingestion.extract.pdf_streams import check_streams
 from ingestion.extract.pdf_tables import TableReader
 from ingestion.extract.pdf_text import clean_lines, join_lines
@@ -20,108 +30,160 @@ PAGE_BREAK = "\n\n"
 METADATA = ("title", "author", "subject", "keywords", "creationdate", "moddate")
 
 
-class PdfExtractor:
-    def extract(self, data: Path, *, name: str, limits: Limits, served: Served | None = None) -> Extracted:
-        deadline = time.monotonic() + limits.max_seconds
-        check_streams(data, name=name, limits=limits)
-        with open_document(data, name=name) as document:
-            metadata = {key.lower(): value for key, value in document.get_metadata_dict(skip_empty=True).items()}
-            count = len(document)
-            read = _read_pages(document, data, name=name, limits=limits, deadline=deadline)
-        text = "".join(read.parts)
-        if len(text) < MIN_TEXT_CHARS and (not text or read.scans):
-            raise _no_text(text, name=name)
-        return Extracted(
-            markdown=text,
-            title=_title(metadata.get("title", ""), name=name),
-            media_type="application/pdf",
-            pages=read.spans,
-            metadata=_metadata(metadata, pages=count, scans=read.scans),
-            truncated=read.cut,
-            warnings=read.warnings,
-        )
+@dataclass(slots=True)
+class _Page:
+    """`number` from 1. `plain`: the text where only the second reader gave one."""
+
+    number: int
+    lines: list[Line] = field(default_factory=list)
+    plain: str = ""
+    scan: bool = False
+    damaged: bool = False
+
+    @property
+    def length(self) -> int:
+        return len(self.plain) + sum(len(line.text) + 1 for line in self.lines)
 
 
 @dataclass(slots=True)
-class _Read:
-    parts: list[str] = field(default_factory=list)
-    spans: list[PageSpan] = field(default_factory=list)
-    scans: list[int] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    length: int = 0
-    cut: bool = False
-
-    def add(self, number: int, text: str) -> None:
-        lead = PAGE_BREAK if self.parts else ""
-        self.parts.append(lead + text)
-        start = self.length + len(lead)
-        self.length = start + len(text)
-        self.spans.append(PageSpan(number, start, self.length))
+class _Document:
+    pages: list[_Page]
+    count: int
+    cut: bool
+    metadata: dict[str, str] = field(default_factory=dict)
+    entries: list[Entry] = field(default_factory=list)
+    second: bool = False
 
 
-def _read_pages(document: pdfium.PdfDocument, data: Path, *, name: str, limits: Limits, deadline: float) -> _Read:
-    read = _Read()
-    unreadable = 0
-    count = len(document)
-    last = min(count, limits.max_pages)
-    with TableReader(data, deadline=deadline) as tables:
-        for number, page in _pages(document, tables, last=last):
-            if time.monotonic() > deadline:
-                happened = f"{name} took longer than {limits.max_seconds:g} seconds to read."
-                raise ExtractionError(happened, advice="Split it and upload the parts.", reason="time_limit", retires=False)
-            if page is None:
-                unreadable += 1
-                continue
-            if page.scan:
-                read.scans.append(number)
-            if page.text:
-                read.add(number, page.text)
-            if read.length >= limits.wanted_chars:
-                read.cut = number < count
-                return read
-    if unreadable == last:
+class PdfExtractor:
+    def extract(self, data: Path, *, name: str, limits: Limits, served: Served | None = None) -> Extracted:
+        check_streams(data, name=name, limits=limits)
+        document = _read(data, name=name, limits=limits)
+        text, spans = _assembled(document)
+        scans = [page.number for page in document.pages if page.scan]
+        if len(text) < MIN_TEXT_CHARS and (not text or scans):
+            raise _no_text(text, name=name)
+        return Extracted(
+            markdown=text,
+            title=_title(document.metadata.get("title", ""), name=name),
+            media_type="application/pdf",
+            pages=spans,
+            metadata=_metadata(document.metadata, pages=document.count, scans=scans),
+            truncated=document.cut,
+            warnings=_warnings(document, scans=scans, limits=limits),
+        )
+
+
+def _read(data: Path, *, name: str, limits: Limits) -> _Document:
+    """By pdfium; by pypdf when that cannot open it or any page of it. Raises ExtractionError."""
+    deadline = time.monotonic() + limits.max_seconds
+    second = SecondReader(data, name=name)
+    try:
+        with open_document(data, name=name) as opened:
+            count = len(opened)
+            pages = list(_until(_pages(opened, second, limits=limits), count, name=name, limits=limits, deadline=deadline))
+            entries = outline(opened) if limits.stop_after_chars is None else []
+            metadata = {key.lower(): value for key, value in opened.get_metadata_dict(skip_empty=True).items()}
+        if not all(page.damaged for page in pages):
+            return _Document(pages, count, len(pages) < count, metadata, entries)
+    except ExtractionError as error:
+        if error.reason != "damaged":
+            raise
+    count = len(second)
+    plain = (_Page(index + 1, plain=_plain(second, index)) for index in range(min(count, limits.max_pages)))
+    pages = list(_until(plain, count, name=name, limits=limits, deadline=deadline))
+    if not any(page.plain for page in pages):
         raise damaged(name)
-    read.cut = count > last
-    if unreadable:
-        read.warnings.append(f"{unreadable} of {count} pages are damaged and were left out.")
-    if read.scans:
-        read.warnings.append(f"{len(read.scans)} of {count} pages are pictures without text.")
-    if read.cut:
-        read.warnings.append(f"Only the first {last} of {count} pages were read.")
-    return read
+    return _Document(pages, count, len(pages) < count, second=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _Page:
-    text: str
-    scan: bool
+def _until(pages: Iterator[_Page], count: int, *, name: str, limits: Limits, deadline: float) -> Iterator[_Page]:
+    """The pages until there is enough text. Raises ExtractionError when the time is over."""
+    length = 0
+    for page in pages:
+        if time.monotonic() > deadline:
+            happened = f"{name} took longer than {limits.max_seconds:g} seconds to read."
+            raise ExtractionError(happened, advice="Split it and upload the parts.", reason="time_limit", retires=False)
+        yield page
+        length += page.length
+        if length >= limits.wanted_chars:
+            return
 
 
-def _pages(document: pdfium.PdfDocument, tables: TableReader, *, last: int) -> Iterator[tuple[int, _Page | None]]:
-    """(page number, page); None for a page that pdfium cannot load."""
-    for index in range(last):
+def _pages(document: pdfium.PdfDocument, second: SecondReader, *, limits: Limits) -> Iterator[_Page]:
+    tables = TableReader(seconds=limits.max_seconds)
+    for index in range(min(len(document), limits.max_pages)):
         try:
             page = document[index]
         except pdfium.PdfiumError:
-            yield index + 1, None
+            yield _Page(index + 1, damaged=True)
             continue
         try:
-            yield index + 1, _read_page(page, index, tables)
+            yield _read_page(page, index, tables, second)
         except pdfium.PdfiumError:
-            yield index + 1, None
+            yield _Page(index + 1, damaged=True)
         finally:
             page.close()
 
 
-def _read_page(page: pdfium.PdfPage, index: int, tables: TableReader) -> _Page:
+def _read_page(page: pdfium.PdfPage, index: int, tables: TableReader, second: SecondReader) -> _Page:
     textpage = page.get_textpage()
     try:
-        plain = textpage.get_text_range() if textpage.count_chars() else ""
-        if is_scan(page, plain):
-            return _Page(join_lines(clean_lines(plain)), True)
-        return _Page(tables.page_markdown(page, textpage, index, plain=plain) or join_lines(clean_lines(plain)), False)
+        text = PageText(textpage)
+        if not is_usable(text.raw):
+            if is_unread(text.raw) and _has_text(page) and is_usable(plain := _plain(second, index)):
+                return _Page(index + 1, plain=plain)
+            if is_scan(page, text.raw):
+                return _Page(index + 1, text.lines(), scan=True)
+        lines = in_reading_order(text.lines(), text)
+        return _Page(index + 1, tables.with_tables(lines, page, text))
     finally:
         textpage.close()
+
+
+def _has_text(page: pdfium.PdfPage) -> bool:
+    """Whether something is written there, be it in letters that pdfium does not know."""
+    return any(element.type == raw.FPDF_PAGEOBJ_TEXT for element, _ in zip(page.get_objects(max_depth=2), range(1_000), strict=False))
+
+
+def _plain(second: SecondReader, index: int) -> str:
+    return join_lines(clean_lines(second.page_text(index)))
+
+
+def _assembled(document: _Document) -> tuple[str, list[PageSpan]]:
+    """The Markdown of all pages, and where in it each page with text is."""
+    pages = document.pages
+    for page, lines in zip(pages, without_running([page.lines for page in pages]), strict=True):
+        page.lines = lines
+    known = vocabulary(line for page in pages for line in page.lines)
+    mend_page_breaks([page.lines for page in pages], known)
+    mark_headings([(page.number - 1, page.lines) for page in pages], document.entries)
+    parts: list[str] = []
+    spans: list[PageSpan] = []
+    length = 0
+    for page in pages:
+        text = page.plain or join_paragraphs(page.lines, known)
+        if not text:
+            continue
+        lead = PAGE_BREAK if parts else ""
+        parts.append(lead + text)
+        start = length + len(lead)
+        length = start + len(text)
+        spans.append(PageSpan(page.number, start, length))
+    return "".join(parts), spans
+
+
+def _warnings(document: _Document, *, scans: list[int], limits: Limits) -> list[str]:
+    count, warnings = document.count, []
+    if document.second:
+        warnings.append("The file is damaged: it was read without its layout, and parts may be missing.")
+    if unreadable := sum(page.damaged for page in document.pages):
+        warnings.append(f"{unreadable} of {count} pages are damaged and were left out.")
+    if scans:
+        warnings.append(f"{len(scans)} of {count} pages are pictures without text.")
+    if len(document.pages) == limits.max_pages < count:
+        warnings.append(f"Only the first {limits.max_pages} of {count} pages were read.")
+    return warnings
 
 
 def _metadata(found: dict[str, str], *, pages: int, scans: list[int]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Scanned pages of a PDF: which ones they are, and one of them as a picture."""
 
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from ingestion.extract.pdf_document import open_document
 MIN_TEXT_CHARS = 16
 # Above this share of characters that no font explains, the text layer says nothing.
 MAX_UNKNOWN = 0.5
+_UNKNOWN = re.compile("[\ufffd\ue000-\uf8ff\x00\x01\x03-\x08\x0e-\x1b]")
 # A scan fills its page; a logo does not. Scanners also cut pages into strips, so areas are added up.
 MIN_PICTURE_SHARE = 0.1
 MAX_OBJECTS = 5_000
@@ -59,9 +61,20 @@ def is_scan(page: pdfium.PdfPage, text: str) -> bool:
 
 
 def is_usable(text: str) -> bool:
-    visible = [char for char in text if not char.isspace()]
-    unknown = sum(not char.isprintable() or "\ue000" <= char <= "\uf8ff" or char == "\ufffd" for char in visible)
-    return len(visible) - unknown >= MIN_TEXT_CHARS and unknown <= MAX_UNKNOWN * len(visible)
+    visible, known = _counted(text)
+    return known >= MIN_TEXT_CHARS and visible - known <= MAX_UNKNOWN * visible
+
+
+def is_unread(text: str) -> bool:
+    """Nothing, or mostly characters that no font explains."""
+    visible, known = _counted(text)
+    return not known or visible - known > MAX_UNKNOWN * visible
+
+
+def _counted(text: str) -> tuple[int, int]:
+    """(visible characters, known ones among them)."""
+    visible = len("".join(text.split()))
+    return visible, visible - len(_UNKNOWN.findall(text))
 
 
 def _is_scan_at(document: pdfium.PdfDocument, index: int) -> bool:

@@ -1,134 +1,174 @@
-"""Ruled tables of a PDF page: found by pdfplumber where pdfium sees rules, read by pdfium, written as Markdown in their place."""
+"""Ruled tables of a PDF page as Markdown in their place: pdfplumber makes cells of the rules that pdfium found, the words are pdfium's."""
 
 import re
 import time
+from bisect import bisect_right
 from collections import Counter
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 import pypdfium2 as pdfium
-import pypdfium2.raw as raw
 
-from ingestion.extract.pdf_text import clean_lines, join_lines
+from ingestion.extract.pdf_lines import Box, Line, PageText, upright
+from ingestion.extract.pdf_rules import Rule, page_rules
+from ingestion.extract.pdf_text import HYPHEN_END
 from ingestion.extract.tables import markdown_table
 
-# Fewer rules make no table; more are a drawing or a map, where looking for one costs minutes.
-MIN_RULES, MAX_RULES = 6, 2_000
+MIN_RULES = 5
 MAX_TABLES = 20
-MAX_CELLS = 4_000
-MIN_CELL_WIDTH = 5
+# The finder compares every crossing with every other one.
+MAX_CROSSINGS = 1_500
+MAX_CELL_CHARS = 1_500
 MIN_FILLED = 0.3
 MIN_KEPT_WORDS = 0.97
+# Tables may take this share of a file's time; after it pages are text.
+TIME_SHARE = 0.5
 _WORD = re.compile(r"\w+")
+_SOLID = re.compile(r"\S+")
 
-Box = tuple[float, float, float, float]
+Cell = Box | None
 
 
 class TableReader:
-    """Opens the file for pdfplumber only when a page has rules. A page that makes it fail has no tables; its text is not lost."""
+    def __init__(self, *, seconds: float) -> None:
+        self._left = TIME_SHARE * seconds
 
-    def __init__(self, data: Path, *, deadline: float) -> None:
-        self._data = data
-        self._deadline = deadline
-        self._plumber: Any = None
-        self._broken = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._plumber is not None:
-            self._plumber.close()
-
-    def page_markdown(self, page: pdfium.PdfPage, textpage: pdfium.PdfTextPage, index: int, *, plain: str) -> str | None:
-        """The whole page with its tables as Markdown; None when it has none or when words would be lost."""
-        if self._broken or time.monotonic() > self._deadline or not _is_ruled(page):
-            return None
-        boxes = self._find(index)
-        if not boxes:
-            return None
-        markdown = _assemble(page, textpage, boxes)
-        return markdown if markdown and _kept_words(plain, markdown) >= MIN_KEPT_WORDS else None
-
-    def _find(self, index: int) -> list[tuple[Box, list[list[Box | None]]]]:
-        """(box, rows of cell boxes) of each table, from the top, in pdfplumber's coordinates."""
-        try:
-            if self._plumber is None:
-                import pdfplumber
-
-                self._plumber = pdfplumber.open(self._data)
-            page = self._plumber.pages[index]
-            found = [(table.bbox, [list(row.cells) for row in table.rows]) for table in page.find_tables()[:MAX_TABLES]]
-            page.close()
-        except MemoryError:
-            raise
-        except Exception:
-            # pdfminer raises anything at all on odd files; pdfium read the text already.
-            self._broken = True
-            return []
-        tables = [(box, rows) for box, rows in found if len(rows) > 1 and max(map(len, rows)) > 1 and sum(map(len, rows)) <= MAX_CELLS]
-        return sorted(tables, key=lambda table: table[0][1])
+    def with_tables(self, lines: list[Line], page: pdfium.PdfPage, text: PageText) -> list[Line]:
+        """The lines, those inside a table replaced by one that holds it as Markdown; unchanged when words would be lost."""
+        if len(lines) < 2 or self._left <= 0:
+            return lines
+        started = time.monotonic()
+        turn = Counter(line.turn for line in lines).most_common(1)[0][0]
+        rules = page_rules(page, turn=turn)
+        if len(rules) >= MIN_RULES:
+            for rows in _find([rule for rule in rules if not rule.shade]) or _find(rules):
+                lines = _placed(lines, rows, text, turn=turn)
+            self._left -= time.monotonic() - started
+        return lines
 
 
-def _is_ruled(page: pdfium.PdfPage) -> bool:
-    if page.get_rotation() or page.get_mediabox()[:2] != (0, 0) or page.get_cropbox() != page.get_mediabox():
-        return False  # the two readers would disagree about where things are
-    count = 0
-    for _ in page.get_objects(filter=[raw.FPDF_PAGEOBJ_PATH], max_depth=2):
-        count += 1
-        if count > MAX_RULES:
-            return False
-    return count >= MIN_RULES
+def _find(rules: Sequence[Rule]) -> list[list[list[Cell]]]:
+    """Rows of cells of each table, from the top."""
+    if len(rules) < MIN_RULES:
+        return []
+    from pdfplumber.table import Table, cells_to_tables, edges_to_intersections, intersections_to_cells, merge_edges
+
+    edges = merge_edges([_edge(rule) for rule in rules], 3, 3, 3, 3)
+    upright_count = sum(edge["orientation"] == "v" for edge in edges)
+    if upright_count < 2 or len(edges) - upright_count < 2:
+        return []
+    crossings = edges_to_intersections(edges, 3, 3)
+    if len(crossings) > MAX_CROSSINGS:
+        return []
+    tables = [Table(None, cells) for cells in cells_to_tables(intersections_to_cells(crossings))]
+    found = [[[_box(cell) for cell in row.cells] for row in table.rows] for table in sorted(tables, key=lambda table: table.bbox[1])]
+    return [rows for rows in found if len(rows) > 1 and len(rows[0]) > 1][:MAX_TABLES]
 
 
-def _assemble(page: pdfium.PdfPage, textpage: pdfium.PdfTextPage, tables: list[tuple[Box, list[list[Box | None]]]]) -> str | None:
-    width, height = page.get_size()
-    blocks: list[str] = []
-    top = 0.0
-    for (left, upper, right, lower), rows in tables:
-        if upper < top - 1:
-            continue  # beside or inside the table before; its words are counted as lost if they matter
-        blocks.append(_prose(textpage, height, (0, top, width, upper)))
-        blocks.append(_prose(textpage, height, (0, upper, left, lower)))
-        cells = [[_cell(textpage, height, cell) for cell in row] for row in rows]
-        cells = _without_empty_columns(cells)
-        if sum(bool(cell) for row in cells for cell in row) < MIN_FILLED * sum(map(len, cells)):
-            blocks.append(_prose(textpage, height, (left, upper, right, lower)))
+def _edge(rule: Rule) -> dict[str, Any]:
+    """As pdfplumber has it: `top` counts downwards."""
+    left, bottom, right, top = rule.box
+    return {
+        "orientation": "v" if rule.upright else "h",
+        "x0": left,
+        "x1": right,
+        "top": -top,
+        "bottom": -bottom,
+        "doctop": -top,
+        "width": right - left,
+        "height": top - bottom,
+    }
+
+
+def _box(cell: Box | None) -> Cell:
+    return None if cell is None else (cell[0], -cell[3], cell[2], -cell[1])
+
+
+def _placed(lines: list[Line], rows: list[list[Cell]], text: PageText, *, turn: int) -> list[Line]:
+    """The lines with those of this table as one; the same lines when that loses words or the frame holds no table."""
+    cells = [cell for row in rows for cell in row if cell is not None]
+    around = tuple(pick(cell[side] for cell in cells) for side, pick in enumerate((min, min, max, max)))
+    inside = [index for index, line in enumerate(lines) if not line.table and line.turn == turn and _is_in(line, around)]
+    if not inside:
+        return lines
+    grid = _Grid(rows)
+    for index in inside:
+        for piece, words in _by_cell(lines[index], grid, text, turn=turn):
+            grid.add(piece, words, broken=lines[index].broken)
+    texts = _without_empty(grid.texts)
+    if not _is_table(texts):
+        return lines
+    table = markdown_table(texts)
+    if _kept_words([lines[index] for index in inside], table) < MIN_KEPT_WORDS:
+        return lines
+    whole = replace(lines[inside[0]], text=table, box=around, table=True, broken=False, bold=False, size=0.0)
+    dropped = set(inside[1:])
+    return [whole if index == inside[0] else line for index, line in enumerate(lines) if index not in dropped]
+
+
+class _Grid:
+    """The texts of a table's cells, and which cell is where."""
+
+    def __init__(self, rows: list[list[Cell]]) -> None:
+        self.texts = [[""] * len(row) for row in rows]
+        self._rows = rows
+        self._tops = [-max(cell[3] for cell in row if cell is not None) for row in rows]
+        self._broken: set[tuple[int, int]] = set()
+
+    def at(self, x: float, y: float) -> tuple[int, int] | None:
+        """(row, column) of the cell around a point; a cell that spans rows is in its first one."""
+        for row in range(bisect_right(self._tops, -y) - 1, -1, -1):
+            for column, cell in enumerate(self._rows[row]):
+                if cell is not None and cell[0] <= x <= cell[2] and cell[1] <= y <= cell[3]:
+                    return row, column
+        return None
+
+    def add(self, cell: tuple[int, int], text: str, *, broken: bool) -> None:
+        row, column = cell
+        before = self.texts[row][column]
+        if cell in self._broken:
+            joined = before + text
+        elif HYPHEN_END.search(before) and text[:1].islower():
+            joined = before[:-1] + text
         else:
-            blocks.append(markdown_table(cells))
-        blocks.append(_prose(textpage, height, (right, upper, width, lower)))
-        top = lower
-    blocks.append(_prose(textpage, height, (0, top, width, height)))
-    return "\n\n".join(block for block in blocks if block)
+            joined = f"{before} {text}" if before else text
+        self.texts[row][column] = joined
+        (self._broken.add if broken else self._broken.discard)(cell)
 
 
-def _text(textpage: pdfium.PdfTextPage, height: float, box: Box) -> str:
-    left, upper, right, lower = box
-    if right - left < 1 or lower - upper < 1:
-        return ""
-    return textpage.get_text_bounded(left=left, bottom=height - lower, right=right, top=height - upper)
+def _by_cell(line: Line, grid: _Grid, text: PageText, *, turn: int) -> Iterator[tuple[tuple[int, int], str]]:
+    """The line's words, those of one cell together. A word belongs where it begins, so that none is cut by a rule it runs over."""
+    start, where = line.first, None
+    chars = "".join(text.char(char) or " " for char in range(line.first, line.end))
+    for match in _SOLID.finditer(chars):
+        left, bottom, _, top = upright(text.box(line.first + match.start()), turn)
+        cell = grid.at(left + 1, (bottom + top) / 2) or where
+        if cell != where and where is not None and (part := text.part(line, start, line.first + match.start())) is not None:
+            yield where, part.text
+        if cell != where:
+            start, where = line.first + match.start(), cell
+    if where is not None and (part := text.part(line, start, line.end)) is not None:
+        yield where, part.text
 
 
-def _prose(textpage: pdfium.PdfTextPage, height: float, box: Box) -> str:
-    return join_lines(clean_lines(_text(textpage, height, box)))
+def _is_in(line: Line, box: Box) -> bool:
+    return box[0] - 1 <= (line.box[0] + line.box[2]) / 2 <= box[2] + 1 and box[1] <= line.middle <= box[3]
 
 
-def _cell(textpage: pdfium.PdfTextPage, height: float, box: Box | None) -> str:
-    if box is None or box[2] - box[0] < MIN_CELL_WIDTH:
-        return ""  # between double rules lies the edge of the neighbour's first letter
-    return " ".join(line for line in clean_lines(_text(textpage, height, box)) if line)
+def _is_table(texts: Sequence[Sequence[str]]) -> bool:
+    if not texts or len(texts[0]) < 2:
+        return False
+    sizes = [len(text) for row in texts for text in row]
+    return max(sizes) <= MAX_CELL_CHARS and sum(map(bool, sizes)) >= MIN_FILLED * len(sizes)
 
 
-def _without_empty_columns(cells: list[list[str]]) -> list[list[str]]:
-    """Double rules and gaps between columns come out of the finder as columns of their own."""
-    width = max(map(len, cells))
-    padded = [row + [""] * (width - len(row)) for row in cells]
-    used = [column for column in range(width) if any(row[column] for row in padded)]
-    return [[row[column] for column in used] for row in padded]
+def _without_empty(texts: list[list[str]]) -> list[list[str]]:
+    """Double rules and gaps between columns come out of the finder as rows and columns of their own."""
+    used = [column for column in range(len(texts[0])) if any(row[column] for row in texts)]
+    return [[row[column] for column in used] for row in texts if any(row)]
 
 
-def _kept_words(plain: str, markdown: str) -> float:
-    wanted = Counter(_WORD.findall(" ".join(clean_lines(plain))))
-    total = wanted.total()
-    return (wanted & Counter(_WORD.findall(markdown))).total() / total if total else 1.0
+def _kept_words(lines: Sequence[Line], table: str) -> float:
+    wanted = Counter(word for line in lines for word in _WORD.findall(line.text))
+    return (wanted & Counter(_WORD.findall(table))).total() / wanted.total() if wanted else 1.0

@@ -10,21 +10,25 @@ NEIGHBOURS = 4
 
 # pdfium writes a hyphen that it takes for a word break as one of these.
 _SOFT_BREAK = re.compile(r"[\x02\ufffe\u00ad][ ]*(?:\r?\n)?")
-_HYPHEN_END = re.compile(r"(?<=[^\W\d_])[-\u2010]\Z")
+HYPHEN_END = re.compile(r"(?<=[^\W\d_])[-\u2010]\Z")
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st", 0xA0: " "}
-_BULLET = re.compile(r"[•‣◦▪●■–—*·o\-\uf0b7][ \t]+\S|\(?[0-9a-zA-Z]{1,3}[.)][ \t]+\S|(?:Figure|Table|Chapter|Section)\s+\d", re.IGNORECASE)
-_SYMBOL_BULLET = re.compile(r"\A[•‣◦▪●■·\uf0b7][ \t]*")
+BULLET = re.compile(r"[•‣◦▪●■–—*·o\-\uf0b7][ \t]+\S|\(?[0-9a-zA-Z]{1,3}[.)][ \t]+\S|(?:Figure|Table|Chapter|Section)\s+\d", re.IGNORECASE)
+SYMBOL_BULLET = re.compile(r"\A[•‣◦▪●■·\uf0b7][ \t]*")
 _SPACES = re.compile(r"[ \t\u2000-\u200a\u3000]+")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff\uffff]")
-_CJK_CHAR = re.compile("[\u2e80-\ua4cf\uf900-\ufaff\uff00-\uffef]")
+CJK = re.compile("[\u2e80-\ua4cf\uf900-\ufaff\uff00-\uffef]")
 # Two figures (or dashes for none) at the end of a line: a row of a table.
-_ROW_END = re.compile(r"(?:[\d.,%]+|[-–—])[ ](?:[\d.,%]+|[-–—])\Z")
+ROW_END = re.compile(r"(?:[\d.,%]+|[-–—])[ ](?:[\d.,%]+|[-–—])\Z")
 
 
 def clean_lines(raw: str) -> list[str]:
     """Lines without control characters and doubled spaces; blank ones mark a gap."""
-    text = _SOFT_BREAK.sub("", raw).translate(_LIGATURES).replace("\r\n", "\n").replace("\r", "\n")
-    return [_SPACES.sub(" ", _CONTROLS.sub("", line)).strip() for line in text.split("\n")]
+    text = _SOFT_BREAK.sub("", raw).replace("\r\n", "\n").replace("\r", "\n")
+    return [clean_line(line) for line in text.split("\n")]
+
+
+def clean_line(line: str) -> str:
+    return _SPACES.sub(" ", _CONTROLS.sub("", line.translate(_LIGATURES))).strip()
 
 
 def join_lines(lines: Sequence[str]) -> str:
@@ -37,10 +41,10 @@ def join_lines(lines: Sequence[str]) -> str:
             _flush(blocks, current)
             current, running = "", False
             continue
-        bullet = _BULLET.match(line) is not None
+        bullet = BULLET.match(line) is not None
         continues = _is_full(lines, index)
-        line = _SYMBOL_BULLET.sub("- ", line)
-        if current and not bullet and (running or _HYPHEN_END.search(current)):
+        line = SYMBOL_BULLET.sub("- ", line)
+        if current and not bullet and (running or HYPHEN_END.search(current)):
             current = _joined(current, line)
         elif current and (continues or running or bullet):
             _flush(blocks, current)
@@ -61,19 +65,19 @@ def _flush(blocks: list[str], current: str) -> None:
 
 
 def _joined(before: str, line: str) -> str:
-    if _HYPHEN_END.search(before):
+    if HYPHEN_END.search(before):
         return before[:-1] + line if line[:1].islower() else before + line
-    seam = "" if _CJK_CHAR.match(before[-1]) and _CJK_CHAR.match(line[0]) else " "
+    seam = "" if CJK.match(before[-1]) and CJK.match(line[0]) else " "
     return before + seam + line
 
 
 def _is_full(lines: Sequence[str], index: int) -> bool:
     """As long as its neighbours' long lines, so that columns of different widths on one page are each judged by themselves."""
     line = lines[index]
-    if _ROW_END.search(line):
+    if ROW_END.search(line):
         return False
     lengths = sorted(map(len, lines[max(0, index - NEIGHBOURS) : index + NEIGHBOURS + 1]))
     width = lengths[-2] if len(lengths) > 1 else 0
     # CJK lines hold half as many characters.
-    least = MIN_WIDTH // 2 if any(_CJK_CHAR.match(char) for char in line[:: max(1, len(line) // 8)]) else MIN_WIDTH
+    least = MIN_WIDTH // 2 if any(CJK.match(char) for char in line[:: max(1, len(line) // 8)]) else MIN_WIDTH
     return width >= least and len(line) >= FULL_LINE * width
