@@ -14,6 +14,8 @@ FORMATS: dict[str, str] = {
     "pdf": "ingestion.extract.pdf:PdfExtractor",
     "csv": "ingestion.extract.tabular.extractors:CsvExtractor",
     "xlsx": "ingestion.extract.tabular.extractors:XlsxExtractor",
+    "xls": "ingestion.extract.tabular.extractors:XlsExtractor",
+    "ods": "ingestion.extract.tabular.extractors:OdsExtractor",
 }
 
 # Fewer characters than this are no document. PDF has the same minimum, which it applies itself: it can see whether there are pictures.

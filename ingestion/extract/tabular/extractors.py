@@ -47,3 +47,11 @@ class CsvExtractor(_TabularExtractor):
 
 class XlsxExtractor(_TabularExtractor):
     format = "xlsx"
+
+
+class XlsExtractor(_TabularExtractor):
+    format = "xls"
+
+
+class OdsExtractor(_TabularExtractor):
+    format = "ods"

@@ -11,6 +11,8 @@ from ingestion.extract.tabular.headers import split_header
 TABULAR_FORMATS: dict[str, str] = {
     "csv": "ingestion.extract.tabular.delimited:DelimitedReader",
     "xlsx": "ingestion.extract.tabular.xlsx:XlsxReader",
+    "xls": "ingestion.extract.tabular.xls:XlsReader",
+    "ods": "ingestion.extract.tabular.ods:OdsReader",
 }
 READERS: Registry[type[TableReader]] = Registry("tabular format", TABULAR_FORMATS)
 
