@@ -30,7 +30,7 @@ help:
 	@echo "make test          tests; ARGS=\"-k words\" is passed on"
 	@echo "make lint          ruff"
 	@echo "make bench         NAME=ingest ARGS=\"...\": tests/benchmarks/ingest.py"
-	@echo "make soak          the long ones as JSON lines; NAME=... for one"
+	@echo "make soak          the long tests, then the soaks as JSON lines; NAME=... for one soak"
 	@echo "make torch         the torch backend into the same virtualenv (GPU workers, and tests that compare with it)"
 	@echo "make render        what drives a Chromium of this machine, for sources with web.render: auto"
 	@echo "make lock          requirements/*.txt anew from *.in (needs uv)"
@@ -58,6 +58,7 @@ bench: $(DEV) $(if $(filter crawl,$(NAME)),$(BENCH))
 	$(BIN) tests/benchmarks/$(NAME).py $(ARGS)
 
 soak: $(DEV)
+	$(if $(NAME),,$(BIN) -m pytest -m soak)
 	$(BIN) tests/benchmarks/soak.py $(NAME) $(ARGS)
 
 torch: $(TORCH)

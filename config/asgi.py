@@ -1,6 +1,7 @@
 """The web process: a small dispatcher in front of Django, so that other ASGI applications can stand beside it."""
 
 import os
+from importlib import import_module
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -10,6 +11,7 @@ from django.core.asgi import get_asgi_application
 from config.limits import BodyLimit
 
 django_application = BodyLimit(get_asgi_application(), max_bytes=settings.MAX_UPLOAD_BYTES)
+import_module(settings.ROOT_URLCONF)  # pages, API and their schemas now, and not in the first request
 
 # path prefix -> ASGI application; Django answers for everything else.
 APPLICATIONS: dict = {}

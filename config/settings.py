@@ -71,7 +71,7 @@ HOME = home()
 
 INSTALLED_APPS = [
     "unfold",
-    "django.contrib.admin",
+    "django.contrib.admin.apps.SimpleAdminConfig",  # the pages are found by config.urls: a worker needs none
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -8,6 +8,8 @@ from config.problems import handler400, handler403, handler404, handler500
 
 __all__ = ["handler400", "handler403", "handler404", "handler500"]
 
+admin.autodiscover()
+
 urlpatterns = [
     path("", include("ingestion.api.health")),
     path("", RedirectView.as_view(pattern_name="admin:index")),

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import pytest
 from django.db import connections
 
+from tests.databases import create_database
+
 SPACE = 1_000_000
 blocker_key = pytest.StashKey()
 
@@ -17,29 +19,18 @@ def database_name(worker_id: str) -> str:
 @pytest.fixture(scope="session")
 def django_db_setup(request: pytest.FixtureRequest, django_db_blocker, database_name: str) -> Iterator[None]:
     """A fresh database per worker, made by the owner and used as the application's role, as in production."""
-    from django.core.management import call_command
-
     request.config.stash[blocker_key] = django_db_blocker
     with django_db_blocker.unblock():
-        _recreate(database_name)
+        create_database(database_name)
         for alias in ("default", "owner"):
             connections[alias].close()
             connections[alias].settings_dict["NAME"] = database_name
-        call_command("migrate", database="owner", verbosity=0)
         with connections["owner"].cursor() as cursor:  # the flush between tests runs as the application's role
             cursor.execute("GRANT TRUNCATE ON ALL TABLES IN SCHEMA public TO lectern_app")
         install_model()
         yield
         for alias in ("default", "owner"):
             connections[alias].close()
-
-
-def _recreate(name: str) -> None:
-    owner = connections["owner"]
-    with owner.cursor() as cursor:
-        cursor.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-        cursor.execute(f'CREATE DATABASE "{name}"')
-    owner.close()
 
 
 @pytest.fixture(scope="session", autouse=True)

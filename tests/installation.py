@@ -1,7 +1,6 @@
 """A throw-away installation for a benchmark: services in a temporary home, tables, first rows, a fleet, a client."""
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -12,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.client import Client
+from tests.databases import create_database, with_database
 from tests.fleet import QUICK, ROOT, Fleet, _inherited, free_port
-
-_DATABASE = re.compile(r"(?<=/)[^/?]+(?=\?|$)")
 
 
 @dataclass(frozen=True)
@@ -41,22 +39,13 @@ def manage(environment: Mapping[str, str], *arguments: str) -> str:
     return done.stdout.strip()
 
 
-def with_database(url: str, name: str) -> str:
-    return _DATABASE.sub(name, url, count=1)
-
-
 def on_tests_services(name: str, *, redis: int, home: Path) -> dict[str, str]:
-    """The environment of a fleet on the servers of the test run, with an empty database and a Redis number of its own."""
-    import psycopg
-
-    owner_url = os.environ["DATABASE_OWNER_URL"]
-    with psycopg.connect(owner_url, autocommit=True) as connection:
-        connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-        connection.execute(f'CREATE DATABASE "{name}"')
+    """The environment of a fleet on the servers of the test run, with a database and a Redis number of its own."""
+    create_database(name)
     return {
         **QUICK,
         "DATABASE_URL": with_database(os.environ["DATABASE_URL"], name),
-        "DATABASE_OWNER_URL": with_database(owner_url, name),
+        "DATABASE_OWNER_URL": with_database(os.environ["DATABASE_OWNER_URL"], name),
         "REDIS_URL": f"{os.environ['REDIS_URL'].rpartition('/')[0]}/{redis}",
         "LECTERN_HOME": str(home),
         "LECTERN_ALLOWED_PRIVATE_NETWORKS": "127.0.0.1/32:*",
@@ -66,10 +55,9 @@ def on_tests_services(name: str, *, redis: int, home: Path) -> dict[str, str]:
 
 @contextmanager
 def started_fleet(environment: Mapping[str, str], logs: Path) -> Iterator[Fleet]:
-    """Tables, first rows, and every role up and ready."""
+    """First rows, and every role up and ready."""
     fleet = Fleet(environment, logs, free_port())
-    manage(environment, "migrate", "--database", "owner", "--verbosity", "0")
-    manage(environment, "bootstrap")
+    manage(environment, "bootstrap", "--skip-checks")
     fleet.start()
     try:
         fleet.wait_ready()
@@ -98,8 +86,8 @@ def installation(*, roles: tuple[str, ...] = (), home: Path | None = None, **set
     fleet = Fleet(environment, folder / "log", free_port())
     try:
         manage(environment, "migrate", "--database", "owner", "--verbosity", "0")
-        manage(environment, "bootstrap")
-        key = manage(environment, "create_api_key", "bench", "--role", "admin")
+        manage(environment, "bootstrap", "--skip-checks")
+        key = manage(environment, "create_api_key", "bench", "--role", "admin", "--skip-checks")
         fleet.start(*roles)
         if not roles:
             fleet.wait_ready()

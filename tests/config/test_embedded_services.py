@@ -251,6 +251,7 @@ def test_data_outlive_a_killed_server_and_a_pid_that_somebody_else_has_now(open_
     stop_services(home)
 
 
+@pytest.mark.soak
 def test_an_interrupted_initdb_is_begun_again(open_folder):
     home = open_folder / "interrupted"
     start_services(home=home, valkey=False, test_mode=True)

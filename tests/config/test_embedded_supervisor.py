@@ -170,6 +170,7 @@ def test_a_killed_supervisor_leaves_nothing_behind_for_the_next(home):
     assert running(home) is None
 
 
+@pytest.mark.soak
 def test_exec_brings_services_and_takes_them_away(home):
     names = ["DATABASE_URL", "DATABASE_OWNER_URL", "REDIS_URL", "LECTERN_SECRET_KEY"]
     code = f"import json, os; print(json.dumps({{name: os.environ.get(name) for name in {names}}}))"
@@ -196,6 +197,7 @@ def test_a_port_that_is_taken_gives_the_next(home):
     assert int(re.search(r"port (\d+)$", said.strip())[1]) > port
 
 
+@pytest.mark.soak
 def test_a_given_server_that_does_not_answer_is_named_before_anything_starts(home):
     began = time.monotonic()
     given = {"LECTERN_PORT": "8000", "REDIS_URL": "redis://:hunter2secret@127.0.0.1:1/0"}
@@ -213,6 +215,7 @@ def test_a_given_server_that_does_not_answer_is_named_before_anything_starts(hom
     assert "hunter2secret" not in detached.stdout + detached.stderr
 
 
+@pytest.mark.soak
 def test_ctrl_c_while_it_waits_is_a_sentence(home):
     command = [sys.executable, "-m", "config.embedded.supervisor", "up", "--detach"]
     waiting = subprocess.Popen(
@@ -229,6 +232,7 @@ def test_ctrl_c_while_it_waits_is_a_sentence(home):
     assert supervise(home, "stop").stdout == "Stopped.\n"
 
 
+@pytest.mark.soak
 def test_who_starts_at_the_same_time_as_another_waits_and_leaves_its_log_alone(home):
     log = home / "log" / "stack.log"
     log.parent.mkdir(parents=True)

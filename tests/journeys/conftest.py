@@ -20,7 +20,7 @@ def fleet(tmp_path_factory) -> Iterator[Fleet]:
 
 @pytest.fixture(scope="session")
 def client(fleet: Fleet) -> Iterator[Client]:
-    client = Client(fleet.url, manage(fleet.environment, "create_api_key", "journeys", "--role", "admin"))
+    client = Client(fleet.url, manage(fleet.environment, "create_api_key", "journeys", "--role", "admin", "--skip-checks"))
     yield client
     client.http.close()
 

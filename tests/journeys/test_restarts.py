@@ -13,7 +13,7 @@ from tests.fleet import QUICK, wait_for
 from tests.installation import Installation, installation
 from tests.journeys.whole import BATCH, check_whole, files, knowledge_base_on
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.soak]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import redis
 from tests.client import Client
 from tests.fleet import Fleet, wait_for
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.soak]
 
 
 @pytest.fixture

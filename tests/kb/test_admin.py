@@ -7,6 +7,7 @@ from django.contrib import admin
 from django.urls import reverse
 from django.utils import timezone
 
+import config.urls  # noqa: F401 - the pages are registered
 from kb import services
 from kb.models import (
     ApiKey,

@@ -17,7 +17,7 @@ SEED = 20
 def ground(tmp_path_factory) -> Iterator[Ground]:
     environment = on_tests_services("lectern_soak", redis=15, home=tmp_path_factory.mktemp("home"))
     with started_fleet(environment, tmp_path_factory.mktemp("logs")) as fleet:
-        client = Client(fleet.url, manage(environment, "create_api_key", "soak", "--role", "admin"))
+        client = Client(fleet.url, manage(environment, "create_api_key", "soak", "--role", "admin", "--skip-checks"))
         yield Ground(fleet, client, environment)
         client.http.close()
 

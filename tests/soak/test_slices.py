@@ -1,4 +1,4 @@
-"""A little of each soak: the long ones are `make soak`."""
+"""A little of each soak; what takes long even so is a soak itself."""
 
 import pytest
 
@@ -7,6 +7,7 @@ from tests.benchmarks.soak import files, fuzz, histories, kills, races, site_his
 pytestmark = pytest.mark.journey
 
 
+@pytest.mark.soak
 def test_a_round_of_kills(run_slice):
     figures = run_slice(kills, rounds=1, operations=5, most_strikes=3)
     assert figures.notes["kills"]
@@ -39,5 +40,6 @@ def test_somewhat_large_things(run_slice):
     assert figures.notes["peak_rss_mb"]["web"]
 
 
+@pytest.mark.soak
 def test_two_tenants_and_each_other_s_ids(run_slice):
     assert run_slice(tenants, rounds=1).notes["operations"] > 40

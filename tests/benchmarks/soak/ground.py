@@ -26,14 +26,14 @@ CHUNKING: Mapping[str, Any] = {"target_tokens": 64, "overlap": 0, "min_chars": 2
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """A soak ends after so many rounds or seconds, whichever comes first."""
+    """A soak ends after so many rounds or seconds, whichever comes first, but not before its first round."""
 
     rounds: int
     seconds: float
     started: float = field(default_factory=time.monotonic)
 
     def allow(self, done: int) -> bool:
-        return done < self.rounds and time.monotonic() - self.started < self.seconds
+        return done < self.rounds and (not done or time.monotonic() - self.started < self.seconds)
 
 
 @dataclass
