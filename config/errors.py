@@ -147,3 +147,13 @@ class ExtractionError(LecternError):
         self.happened = happened
         self.reason = reason
         self.retires = retires
+
+
+class StoredDamaged(ExtractionError):
+    """Stored bytes are not what was stored, or are gone: waiting does not help, and it says nothing of what the file holds."""
+
+    code = "stored_damaged"
+    status = 503
+
+    def __init__(self, happened: str) -> None:
+        super().__init__(happened, advice="Restore it from a backup, or upload it again.", reason=self.code, retires=False)

@@ -119,7 +119,7 @@ SAYS_NOTHING = frozenset(
     (
         *("unauthorized", "rate_limited", "server_error", "unreachable", "too_large", "address_refused", "robots_unavailable"),
         *("needs_javascript", "empty", "same_for_all", "run_closed", "trap"),
-        *("time_limit", "memory_limit", "crashed", "internal", "embedding_failed", "worker_died", "quarantined"),
+        *("time_limit", "memory_limit", "crashed", "internal", "stored_damaged", "embedding_failed", "worker_died", "quarantined"),
     )
 )
 # The source answered: this is no document of it.

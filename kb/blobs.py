@@ -8,32 +8,26 @@ after the row is gone.
 import hashlib
 import logging
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import IO
 from uuid import UUID, uuid4
 
-from django.conf import settings
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import default_storage
 from django.db import connection, transaction
 from django.utils import timezone
 
-from config.errors import Unavailable
+from config.errors import StoredDamaged, Unavailable
+from config.object_store import faults, words
 from kb.models import Blob
 
 log = logging.getLogger(__name__)
 
 COLLECT_AFTER = timedelta(hours=24)
-# What a storage raises: an object store's client has errors of its own.
-_FAULTS: tuple[type[Exception], ...] = (OSError,)
-if settings.ENV.storage == "s3":
-    from boto3.exceptions import Boto3Error
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    _FAULTS += (Boto3Error, BotoCoreError, ClientError)
+PART_BYTES = 1024 * 1024
 _REFERENCES = (
     ("kb_file", "blob_id"),
     ("kb_document", "markdown_id"),
@@ -51,7 +45,7 @@ def store_stream(organization_id: UUID, stream: IO[bytes]) -> Blob:
     """Like `store_bytes` for an open file, read twice and never held whole."""
     digest, size = hashlib.sha256(), 0
     stream.seek(0)
-    while part := stream.read(1024 * 1024):
+    while part := stream.read(PART_BYTES):
         digest.update(part)
         size += len(part)
     stream.seek(0)
@@ -130,21 +124,17 @@ def _write(organization_id: UUID, sha256: bytes, content: File) -> str:
     wanted = f"{organization_id}/{sha256.hex()}/{uuid4().hex}"
     try:
         return default_storage.save(wanted, content)
-    except _FAULTS as error:
-        with suppress(*_FAULTS):  # on a full disk the part that was written is in the way of the next try
+    except faults() as error:
+        with suppress(*faults()):  # on a full disk the part that was written is in the way of the next try
             default_storage.delete(wanted)
-        raise Unavailable(f"The file could not be stored ({_words(error)}). Nothing was kept; try again.") from error
+        raise Unavailable(f"The file could not be stored ({words(error)}). Nothing was kept; try again.") from error
 
 
 def read_bytes(blob: Blob) -> bytes:
-    """The content, checked against its hash. Raises `Unavailable` if it is damaged or cannot be read."""
-    try:
-        with default_storage.open(blob.storage_key) as stored:
-            content = stored.read()
-    except _FAULTS as error:
-        raise Unavailable(f"A stored file could not be read ({_words(error)}). Check the storage and try again.") from error
-    if hashlib.sha256(content).digest() != bytes(blob.sha256):
-        raise Unavailable("A stored file is damaged: its content does not match its hash. Restore it from a backup, or upload it again.")
+    """The content, checked against its hash. Raises `StoredDamaged` if that differs, `Unavailable` if it cannot be read now."""
+    with _opened(blob) as stored:
+        content = stored.read()
+    _check(hashlib.sha256(content), blob)
     return content
 
 
@@ -154,19 +144,64 @@ def read_text(blob: Blob) -> str:
 
 @contextmanager
 def local_path(blob: Blob) -> Iterator[Path]:
-    """The content as a file on this machine, for a child process to read; gone when the block ends if it was a copy."""
+    """The content as a file on this machine, for a child process to read, checked; gone when the block ends if it was a copy. Raises what
+    `read_bytes` raises."""
     try:
         path = Path(default_storage.path(blob.storage_key))
-        if not path.exists():
-            raise Unavailable("A stored file is missing from the storage. Restore it from a backup, or upload it again.")
-        yield path
-        return
     except NotImplementedError:  # the storage is remote
-        pass
-    with tempfile.TemporaryDirectory(prefix="lectern-") as folder:
-        path = Path(folder) / "content"
-        path.write_bytes(read_bytes(blob))
-        yield path
+        with tempfile.TemporaryDirectory(prefix="lectern-") as folder:
+            path = Path(folder) / "content"
+            with path.open("wb") as copy:
+                _check(_read_through(blob, copy.write), blob)
+            yield path
+        return
+    _check(_read_through(blob), blob)
+    yield path
+
+
+def is_whole(blob: Blob) -> bool:
+    """Whether the stored bytes are what was stored. Raises `Unavailable`."""
+    try:
+        _check(_read_through(blob), blob)
+    except StoredDamaged:
+        return False
+    return True
+
+
+def _read_through(blob: Blob, take: Callable[[bytes], object] = bool) -> "hashlib._Hash":
+    """The state of the hash after all parts were given to `take`, none of which is held longer."""
+    state = hashlib.sha256()
+    with _opened(blob) as stored:
+        while part := stored.read(PART_BYTES):
+            state.update(part)
+            take(part)
+    return state
+
+
+def _check(state: "hashlib._Hash", blob: Blob) -> None:
+    if state.digest() != bytes(blob.sha256):
+        raise StoredDamaged("A stored file is damaged: its content does not match its hash.")
+
+
+@contextmanager
+def _opened(blob: Blob) -> Iterator[IO[bytes]]:
+    try:
+        with default_storage.open(blob.storage_key) as stored:
+            yield stored
+    except FileNotFoundError as error:
+        if _is_there():
+            raise StoredDamaged("A stored file is missing from the storage.") from error
+        raise Unavailable("The folder of stored files is not there. Mount it, and try again.") from error
+    except faults() as error:
+        raise Unavailable(f"A stored file could not be read ({words(error)}). Check the storage and try again.") from error
+
+
+def _is_there() -> bool:
+    """A folder that is not mounted has none of its files, and all come back with it."""
+    try:
+        return Path(default_storage.path("")).is_dir()
+    except NotImplementedError:
+        return True
 
 
 def collect(limit: int = 500) -> int:
@@ -199,9 +234,5 @@ def _delete_files(keys: Iterable[str]) -> None:
     for key in keys:
         try:
             default_storage.delete(key)
-        except _FAULTS as error:
+        except faults() as error:
             log.warning("The stored file %s could not be deleted and is left over: %s", key, error)
-
-
-def _words(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)

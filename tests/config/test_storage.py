@@ -20,7 +20,7 @@ KEEP = """
 import hashlib, json, django; django.setup()
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
-from config.errors import Unavailable
+from config.errors import StoredDamaged
 from kb import blobs
 from kb.models import Blob
 
@@ -36,7 +36,7 @@ default_storage.delete(key)
 told["gone"] = not default_storage.exists(key)
 try:
     blobs.read_bytes(blob)
-except Unavailable as error:
+except StoredDamaged as error:
     told["missing"] = error.message
 print(json.dumps(told))
 """
@@ -77,7 +77,7 @@ def test_files_are_put_found_read_and_deleted_in_an_object_store():
         ended = in_a_process(KEEP, **access_to(store.endpoint))
     assert ended.returncode == 0, ended.stderr[-2000:]
     told = json.loads(ended.stdout)
-    assert told.pop("missing").startswith("A stored file could not be read (")
+    assert told.pop("missing").startswith("A stored file is missing from the storage.")
     assert told == {"key": "organization/sha/one", "there": True, "read": True, "copied": True, "copy_is_gone": True, "gone": True}
     assert store.objects == {"files/organization/sha/two": b"two"}
     assert all(signed for _, _, signed in store.requests)

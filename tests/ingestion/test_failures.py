@@ -1,8 +1,10 @@
 """An error of ours, or a service that was away, is no death of a worker: leases go back, and what stops our code each time ends."""
 
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import OperationalError, connection
 from django.utils import timezone
@@ -160,3 +162,23 @@ def test_a_text_that_stops_the_model_fails_in_words_and_its_neighbours_are_embed
     item = RunItem.objects.get(run=run)
     assert (item.verdict, item.reason) == ("failed", "embedding_failed")
     assert "Embedding stopped with KeyError" in item.error
+
+
+def test_stored_bytes_that_are_damaged_fail_their_document_and_retire_nothing(source, alice):
+    store_files(source, [SimpleUploadedFile(name, b"# Leave\n\nThirty days.\n") for name in ("a.md", "b.md")], user=alice)
+    run = start_run(source, user=alice)
+    for stage in ("crawl", "extract", "embed", "publish", "finish"):
+        work(stage, run)
+    store_files(source, [SimpleUploadedFile(n, f"# Leave\n\nForty {n}.\n".encode()) for n in ("a.md", "b.md")], user=alice)
+    damaged, missing = Document.objects.order_by("key").select_related("file__blob")
+    Path(default_storage.path(damaged.file.blob.storage_key)).write_bytes(b"something else")
+    default_storage.delete(missing.file.blob.storage_key)
+    again = start_run(source, user=alice)
+    for stage in ("crawl", "extract", "embed", "publish", "finish"):
+        work(stage, again)
+    assert set(RunItem.objects.filter(run=again).values_list("verdict", "reason")) == {("failed", "stored_damaged")}
+    assert [document.chunks.get().text for document in Document.objects.all()] == ["# Leave\n\nThirty days."] * 2
+    assert {document.last_error.split(".")[0] for document in Document.objects.all()} == {
+        "A stored file is damaged: its content does not match its hash",
+        "A stored file is missing from the storage",
+    }

@@ -10,7 +10,7 @@ import pytest
 from django.core.files.storage import default_storage
 from django.utils import timezone
 
-from config.errors import Unavailable
+from config.errors import StoredDamaged, Unavailable
 from kb import blobs
 from kb.models import Blob, Document, File
 
@@ -61,15 +61,28 @@ def test_a_damaged_file_is_not_handed_out(organization):
     blob = blobs.store_bytes(organization.id, b"right")
     with open(default_storage.path(blob.storage_key), "wb") as file:
         file.write(b"wrong")
-    with pytest.raises(Unavailable, match="damaged"):
+    with pytest.raises(StoredDamaged, match="damaged"):
         blobs.read_bytes(blob)
+    with pytest.raises(StoredDamaged, match="damaged") as caught, blobs.local_path(blob):
+        pass
+    assert (caught.value.reason, caught.value.retires, caught.value.transient) == ("stored_damaged", False, False)
+    assert not blobs.is_whole(blob)
 
 
 def test_a_missing_file_says_so(organization):
     blob = blobs.store_bytes(organization.id, b"here")
     default_storage.delete(blob.storage_key)
-    with pytest.raises(Unavailable, match="missing"), blobs.local_path(blob):
+    with pytest.raises(StoredDamaged, match="missing"), blobs.local_path(blob):
         pass
+
+
+def test_a_folder_that_is_not_mounted_is_waited_for(organization, tmp_path, settings):
+    blob = blobs.store_bytes(organization.id, b"here")
+    storage = {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(tmp_path / "unmounted")}}
+    settings.STORAGES = {**settings.STORAGES, "default": storage}
+    with pytest.raises(Unavailable, match="Mount it") as caught, blobs.local_path(blob):
+        pass
+    assert caught.value.transient
 
 
 @pytest.mark.parametrize(("hours", "collected"), [(25, 1), (23, 0)])
