@@ -70,7 +70,7 @@ class Styles:
         level = next((found for style in line if (found := _heading_level(style)) is not None), 0)
         return Look(
             level=level,
-            is_title=any(style.name.lower() in _TITLES for style in line[:2]),
+            is_title=any(is_title_name(style.name) for style in line[:2]),
             is_contents=any(_CONTENTS.match(style.name) for style in line[:2]),
             num_id=next((style.num_id for style in line if style.num_id is not None), None),
             depth=next((style.depth for style in line if style.depth is not None), 0),
@@ -109,9 +109,18 @@ def _style(element: Element) -> Style:
     )
 
 
+def named_level(name: str) -> int | None:
+    """1 to 9 for "heading 3" and what programs in other languages write; None for another name."""
+    match = _HEADING.match(name.strip())
+    return int(match[1]) if match else None
+
+
+def is_title_name(name: str) -> bool:
+    return name.strip().lower() in _TITLES
+
+
 def _heading_level(style: Style) -> int | None:
     """Its outline level, else what its name says; None where it leaves that to the style it is based on."""
     if style.level is not None:
         return 0 if not 0 <= style.level < BODY_LEVEL else style.level + 1
-    match = _HEADING.match(style.name)
-    return int(match[1]) if match else None
+    return named_level(style.name)

@@ -11,6 +11,7 @@ FORMATS: dict[str, str] = {
     "pptx": "ingestion.extract.pptx:PptxExtractor",
     "odt": "ingestion.extract.odf:OdfExtractor",
     "odp": "ingestion.extract.odf:OdfExtractor",
+    "rtf": "ingestion.extract.rtf:RtfExtractor",
     "pdf": "ingestion.extract.pdf:PdfExtractor",
     "csv": "ingestion.extract.tabular.extractors:CsvExtractor",
     "xlsx": "ingestion.extract.tabular.extractors:XlsxExtractor",

@@ -7,7 +7,7 @@ from pathlib import Path
 from config.errors import ExtractionError
 from ingestion.extract.containers import ContainerFormat, ole2_format, zip_format
 from ingestion.extract.fences import FENCE_LANGUAGES
-from ingestion.extract.signatures import BINARY_EXTENSIONS, BINARY_SIGNATURES, OLE2, PDF, ZIP
+from ingestion.extract.signatures import BINARY_EXTENSIONS, BINARY_SIGNATURES, OLE2, PDF, RTF, ZIP
 
 HEAD_BYTES = 8_192
 READABLE = "PDF, HTML, Markdown, CSV and text files"
@@ -41,6 +41,7 @@ class Kind:
 
 
 PDF_KIND = Kind("pdf", "application/pdf")
+RTF_KIND = Kind("rtf", "application/rtf")
 HTML_KIND = Kind("html", "text/html")
 MARKDOWN_KIND = Kind("markdown", "text/markdown")
 TEXT_KIND = Kind("text", "text/plain")
@@ -65,6 +66,8 @@ def sniff(path: Path, *, name: str, declared_type: str | None = None, served: bo
         return _container_kind(ole2_format(path, name=name))
     if _is_pdf(head, suffix=suffix):
         return PDF_KIND
+    if head.lstrip().startswith(RTF):
+        return RTF_KIND
     if bom_encoding(head) is None:
         is_page = _bare(declared_type) in HTML_TYPES or suffix in HTML_EXTENSIONS or bool(_HTML_START.match(head))
         _refuse_binary(head, name=name, is_page=is_page)

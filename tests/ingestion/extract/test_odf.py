@@ -28,7 +28,8 @@ def odf(body: str, *, kind: str = "text", automatic: str = "", template: str = "
 
 
 def level(depth: int, format: str, *, shown: int = 1) -> str:
-    return f'<text:list-level-style-number text:level="{depth}" style:num-format="{format}" style:num-suffix="." text:display-levels="{shown}"/>'
+    number = f'style:num-format="{format}" style:num-suffix="." text:display-levels="{shown}"'
+    return f'<text:list-level-style-number text:level="{depth}" {number}/>'
 
 
 def test_headings_titles_and_their_numbers(read):

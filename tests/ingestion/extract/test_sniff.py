@@ -27,7 +27,6 @@ PROSE = "Some readable prose about lecterns and the books that lie on them.\n"
         ("noise.dat", bytes(range(1, 9)) * 20, "binary", "a binary file"),
         ("report.pdf", PROSE.encode(), "mislabelled", "holds text"),
         ("photo.jpeg", PROSE.encode(), "mislabelled", "holds text"),
-        ("letter.txt", rb"{\rtf1\ansi Hello}", "unsupported", "RTF"),
     ],
 )
 def test_refusals_name_the_file_and_retire_it(read, name, content, reason, words):
