@@ -1,11 +1,11 @@
-"""Bytes to clean text: byte order mark, else UTF-8, else detection, else Windows-1252; never a failure."""
+"""Bytes to clean text: byte order mark or pairs of bytes, else UTF-8, else detection, else Windows-1252; never a failure."""
 
 import codecs
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ingestion.extract.sniff import bom_encoding
+from ingestion.extract.byte_order import bom_encoding, unmarked_utf16
 
 # Detection is asked only about encodings that documents are really in: a wider choice makes short texts come out exotic.
 CANDIDATES = [
@@ -58,7 +58,7 @@ def clean(text: str) -> tuple[str, list[str]]:
 
 
 def _decode(raw: bytes, *, cut: bool, declared: Sequence[str]) -> tuple[str, str, list[str]]:
-    marked = bom_encoding(raw)
+    marked = bom_encoding(raw) or unmarked_utf16(raw)
     if marked is not None:
         text = codecs.getincrementaldecoder(marked)("replace").decode(raw, final=not cut)
         return marked, text, ["Some bytes could not be read in the file's own encoding."] if "\ufffd" in text else []

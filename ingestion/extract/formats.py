@@ -17,6 +17,7 @@ FORMATS: dict[str, str] = {
     "xlsx": "ingestion.extract.tabular.extractors:XlsxExtractor",
     "xls": "ingestion.extract.tabular.extractors:XlsExtractor",
     "ods": "ingestion.extract.tabular.extractors:OdsExtractor",
+    "parquet": "ingestion.extract.tabular.extractors:ParquetExtractor",
 }
 
 # Fewer characters than this are no document. PDF has the same minimum, which it applies itself: it can see whether there are pictures.

@@ -27,13 +27,13 @@ BINARY_SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\xcf\xfa\xed\xfe", "a program"),
     (0, b"\xca\xfe\xba\xbe", "a program"),
     (0, b"SQLite format 3\x00", "an SQLite database"),
-    (0, b"PAR1", "a Parquet file"),
 )
 
 OLE2 = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 ZIP = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
 PDF = b"%PDF-"
 RTF = b"{\\rtf"
+PARQUET = b"PAR1"
 
 # A name that promises one of these around plain text is a mistake worth telling, not a text file.
 _BINARY = (

@@ -5,20 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from config.errors import ExtractionError
+from ingestion.extract.byte_order import bom_encoding, unmarked_utf16
 from ingestion.extract.containers import ContainerFormat, ole2_format, zip_format
 from ingestion.extract.fences import FENCE_LANGUAGES
-from ingestion.extract.signatures import BINARY_EXTENSIONS, BINARY_SIGNATURES, OLE2, PDF, RTF, ZIP
+from ingestion.extract.signatures import BINARY_EXTENSIONS, BINARY_SIGNATURES, OLE2, PARQUET, PDF, RTF, ZIP
 
 HEAD_BYTES = 8_192
 READABLE = "PDF, HTML, Markdown, CSV and text files"
-
-BOMS: tuple[tuple[bytes, str], ...] = (
-    (b"\xff\xfe\x00\x00", "utf-32"),
-    (b"\x00\x00\xfe\xff", "utf-32"),
-    (b"\xef\xbb\xbf", "utf-8-sig"),
-    (b"\xff\xfe", "utf-16"),
-    (b"\xfe\xff", "utf-16"),
-)
 
 MARKDOWN_EXTENSIONS = frozenset({"md", "markdown", "mdown", "mkd", "mdx"})
 # Texts that their name, or the type that they come with, tells apart.
@@ -45,6 +38,7 @@ RTF_KIND = Kind("rtf", "application/rtf")
 HTML_KIND = Kind("html", "text/html")
 MARKDOWN_KIND = Kind("markdown", "text/markdown")
 TEXT_KIND = Kind("text", "text/plain")
+PARQUET_KIND = Kind("parquet", "application/vnd.apache.parquet")
 
 
 def extension(name: str) -> str:
@@ -68,7 +62,9 @@ def sniff(path: Path, *, name: str, declared_type: str | None = None, served: bo
         return PDF_KIND
     if head.lstrip().startswith(RTF):
         return RTF_KIND
-    if bom_encoding(head) is None:
+    if head.startswith(PARQUET):
+        return PARQUET_KIND
+    if bom_encoding(head) is None and unmarked_utf16(head) is None:
         is_page = _bare(declared_type) in HTML_TYPES or suffix in HTML_EXTENSIONS or bool(_HTML_START.match(head))
         _refuse_binary(head, name=name, is_page=is_page)
     if served:
@@ -77,10 +73,6 @@ def sniff(path: Path, *, name: str, declared_type: str | None = None, served: bo
         advice = "Give it the extension of its content, or save it again."
         raise _refused(f"{name} is named .{suffix}, but holds text.", advice, reason="mislabelled")
     return _text_kind(head, suffix=suffix, declared_type=declared_type)
-
-
-def bom_encoding(head: bytes) -> str | None:
-    return next((encoding for mark, encoding in BOMS if head.startswith(mark)), None)
 
 
 def _text_kind(head: bytes, *, suffix: str, declared_type: str | None) -> Kind:

@@ -55,3 +55,7 @@ class XlsExtractor(_TabularExtractor):
 
 class OdsExtractor(_TabularExtractor):
     format = "ods"
+
+
+class ParquetExtractor(_TabularExtractor):
+    format = "parquet"

@@ -24,7 +24,7 @@ def write_sheet(sheet: RawSheet, *, limits: Limits, chars: int) -> SheetText:
     """At most about `chars` characters of cells are read, and no more rows and columns than the limits allow."""
     rows, warnings = _read_rows(sheet, limits=limits, chars=chars)
     if sheet.names is not None:
-        blocks = [markdown_table([sheet.names[: limits.max_columns], *(cells for _, cells in rows)])]
+        blocks = [*_columns_block(sheet), markdown_table([sheet.names[: limits.max_columns], *(cells for _, cells in rows)])]
     elif sheet.name:
         fill_merges(rows, sheet.merges)
         blocks = [block for island in islands(rows) for block in _island_blocks(island)]
@@ -35,6 +35,15 @@ def write_sheet(sheet: RawSheet, *, limits: Limits, chars: int) -> SheetText:
     if sheet.name and blocks:
         blocks.insert(0, f"## {' '.join(sheet.name.split())}{' (hidden sheet)' if sheet.hidden else ''}")
     return SheetText("\n\n".join(blocks), warnings + sheet.warnings)
+
+
+def _columns_block(sheet: RawSheet) -> list[str]:
+    """What a format that has types says of its columns: all of them, also where not all are shown."""
+    if sheet.types is None or sheet.names is None:
+        return []
+    total = f"{sheet.total_rows:,} rows, " if sheet.total_rows is not None else ""
+    table = markdown_table([("column", "type"), *zip(sheet.names, sheet.types, strict=True)])
+    return [f"{total}{len(sheet.names):,} columns", table]
 
 
 def _read_rows(sheet: RawSheet, *, limits: Limits, chars: int) -> tuple[Rows, list[str]]:

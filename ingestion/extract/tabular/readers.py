@@ -13,6 +13,7 @@ TABULAR_FORMATS: dict[str, str] = {
     "xlsx": "ingestion.extract.tabular.xlsx:XlsxReader",
     "xls": "ingestion.extract.tabular.xls:XlsReader",
     "ods": "ingestion.extract.tabular.ods:OdsReader",
+    "parquet": "ingestion.extract.tabular.parquet:ParquetReader",
 }
 READERS: Registry[type[TableReader]] = Registry("tabular format", TABULAR_FORMATS)
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
+from ingestion.extract.byte_order import LOOKED_AT_BYTES, bom_encoding, unmarked_utf16
 from ingestion.extract.encodings import decode
-from ingestion.extract.sniff import HEAD_BYTES, bom_encoding
 
 PIECE_BYTES = 1024 * 1024
 # So much of what is not UTF-8 is shown to the detection, and so much of the file is searched for it.
@@ -19,8 +19,8 @@ MAX_LINE_CHARS = 1024 * 1024
 def find_encoding(path: Path, *, declared: tuple[str, ...] = ()) -> tuple[str, list[str]]:
     """(a name that Python knows, warnings). Looks at all of the file: the first foreign letter may stand in its last line."""
     with path.open("rb") as file:
-        head = file.read(HEAD_BYTES)
-        if bom_encoding(head) is not None:
+        head = file.read(LOOKED_AT_BYTES)
+        if bom_encoding(head) or unmarked_utf16(head):
             decoded = decode(head, cut=True)
             return decoded.encoding, decoded.warnings
         file.seek(0)

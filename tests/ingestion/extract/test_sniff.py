@@ -23,7 +23,6 @@ PROSE = "Some readable prose about lecterns and the books that lie on them.\n"
         ("secret.xlsx", encrypted_office_file(), "encrypted", "needs a password"),
         ("picture.txt", b"\x89PNG\r\n\x1a\n" + b"\0" * 60, "unsupported", "a PNG image"),
         ("notes.txt", b"notes\0with\0zeros", "binary", "a binary file"),
-        ("notes.md", PROSE.encode("utf-16-le"), "binary", "byte order mark"),
         ("noise.dat", bytes(range(1, 9)) * 20, "binary", "a binary file"),
         ("report.pdf", PROSE.encode(), "mislabelled", "holds text"),
         ("photo.jpeg", PROSE.encode(), "mislabelled", "holds text"),

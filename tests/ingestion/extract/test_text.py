@@ -34,6 +34,12 @@ def test_encodings(read, encoding, times):
     assert extracted.warnings == []
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("text", ["Grüße an alle – 知识,一二\n" * 40, "name;n\r\nÅsa;1", "Съешь же ещё булок, да выпей чаю"])
+def test_utf16_without_its_mark(read, text, encoding):
+    assert read(text.encode(encoding)).markdown == text.replace("\r\n", "\n").rstrip("\0")
+
+
 @pytest.mark.parametrize("text", ["Größe für Müller", "café", "naïve", "50 € für 3 ½ Stück"])
 def test_short_western_texts_are_windows_1252(read, text):
     assert read(text.encode("cp1252")).markdown == text

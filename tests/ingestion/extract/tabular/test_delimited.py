@@ -60,8 +60,8 @@ def test_a_quote_that_is_never_closed_swallows_nothing(sheet):
 
 
 def test_wrong_quotes_in_every_line(sheet):
-    _, rows = sheet("n,word\n" + '1,"a" b\n2,"c\n' * 50_000)
-    assert len(rows) == 100_000
+    _, rows = sheet("n,word\n" + '1,"a" b\n2,"c\n' * 5_000)
+    assert len(rows) == 10_000
     assert rows[-2:] == [["1", "a b"], ["2", '"c']]
 
 
@@ -83,10 +83,13 @@ def test_headers(sheet, content, header, kind, preamble):
 
 
 SENTENCES = {
-    "utf-8-sig": "Grüße", "utf-16": "Grüße – 知识", "utf-32": "Grüße – 知识", "cp1252": "Größe der Prüfung über Straßen",
-    "cp1251": "Съешь же ещё этих мягких французских булок", "gb18030": "知识库是一个存储知识的地方", "shift_jis": "これは日本語の文章です",
+    **dict.fromkeys(("utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"), "Grüße – 知识"),
+    "cp1252": "Größe der Prüfung über Straßen",
+    "cp1251": "Съешь же ещё этих мягких французских булок",
+    "gb18030": "知识库是一个存储知识的地方",
+    "shift_jis": "これは日本語の文章です",
     "euc_kr": "지식 베이스는 문서를 저장하고 검색하는 곳입니다",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("encoding", SENTENCES)
