@@ -271,13 +271,15 @@ def last_progress(run: IngestionRun) -> datetime:
 def reap_dead(source: Source) -> list[IngestionRun]:
     """Close the source's runs that made no progress while workers could have advanced them, or outlived the absolute cap.
 
-    `eligible_since` is kept by the sweep: a run that waits (no free worker, a pausing provider) is never dead.
+    `eligible_since` is kept by the sweep: a run that waits (no free worker, a pausing provider) is never dead. Where the sweep has not
+    looked for a while everything was down, and the row says how it was before that: nobody is dead by it.
     """
     now = timezone.now()
     reaped = []
     for run in IngestionRun.objects.filter(source=source, finished_at=None):
         too_old = now - run.created_at > timedelta(hours=settings.ENV.max_run_hours)
-        idle_since = max(run.eligible_since, last_progress(run)) if run.eligible_since else None
+        is_watched = run.eligible_at is None or now - run.eligible_at <= timedelta(seconds=settings.ENV.dead_run_seconds / 4)
+        idle_since = max(run.eligible_since, last_progress(run)) if run.eligible_since and is_watched else None
         idle = idle_since is not None and now - idle_since > timedelta(seconds=settings.ENV.dead_run_seconds)
         error = f"Run abandoned. {run.error}" if run.error else "Run abandoned"
         if (too_old or idle) and finish(run, status=Status.FAILED, stop_reason="", error=error):

@@ -4,6 +4,7 @@ import logging
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
@@ -88,11 +89,13 @@ def _shares(runs: list[IngestionRun], slots: Mapping[str, int]) -> dict[UUID, di
 
 def note_eligibility(run: IngestionRun, found: Capacity) -> None:
     """Keep since when the run could have gone on; a run that waits for its turn, a worker or its provider starts anew."""
-    eligible = could_go_on(run, found)
-    if eligible != (run.eligible_since is not None):
-        since = timezone.now() if eligible else None
+    eligible, now = could_go_on(run, found), timezone.now()
+    is_new = eligible != (run.eligible_since is not None)
+    is_old = eligible and run.eligible_at is not None and now - run.eligible_at > timedelta(seconds=settings.ENV.dead_run_seconds / 8)
+    if is_new or is_old:
+        since = (now if is_new else run.eligible_since) if eligible else None
         with transaction.atomic():
-            IngestionRun.objects.filter(id=run.id, finished_at=None).update(eligible_since=since)
+            IngestionRun.objects.filter(id=run.id, finished_at=None).update(eligible_since=since, eligible_at=now)
 
 
 def forget_eligibility(runs: list[IngestionRun]) -> None:

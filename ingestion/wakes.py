@@ -61,6 +61,10 @@ def _under_way_key(stage: str, run_id: object) -> str:
     return f"lectern:wakes:{stage}:{run_id}"
 
 
+def _called_key(stage: str, run_id: object) -> str:
+    return f"lectern:called:{stage}:{run_id}"
+
+
 def _worked_key(queue: str) -> str:
     return f"lectern:slices:{queue}"
 
@@ -118,6 +122,8 @@ def wake(run_id: UUID, stage: str, *, rows: int = 1, share: int = 1, interactive
     """
     route = ROUTES[stage]
     try:
+        if route.most == 1:
+            redis_client().set(_called_key(stage, run_id), b"1", ex=math.ceil(settings.ENV.lease_seconds))
         missing = min(share, route.most, math.ceil(rows / route.rows)) - under_way(stage, run_id)
         for _ in range(missing):
             token = f"{run_id}:{uuid4().hex}"
@@ -135,6 +141,15 @@ def wake(run_id: UUID, stage: str, *, rows: int = 1, share: int = 1, interactive
     except (RedisError, Unavailable) as error:
         log.warning("Run %s waits for the message broker: %s", run_id, error)
         return 0
+
+
+def was_called(stage: str, run_id: UUID) -> bool:
+    """Whether the stage, which is worked by one at a time, was to be woken since this was asked last. Ask before a slice looks, and when
+    it is signed off: who came in between was refused, because the slice was under way, and may have come after its last look."""
+    try:
+        return redis_client().getdel(_called_key(stage, run_id)) is not None
+    except RedisError:
+        return False
 
 
 def hold(stage: str, token: str) -> None:

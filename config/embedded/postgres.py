@@ -19,7 +19,7 @@ from config.embedded.failures import ServiceError
 from config.embedded.homes import Account, own_folder
 from config.embedded.processes import free_port, is_running, log_tail, run, server_environment, spawn, stop_process
 
-START_SECONDS = 60.0
+START_SECONDS = 180.0  # a first start on a slow disk; a server that ended is told at once
 # SIGINT is Postgres's fast shutdown; SIGTERM would wait for every client to leave. SIGQUIT is the immediate one.
 STOP_SIGNALS = ((signal.SIGINT, 20.0), (signal.SIGQUIT, 5.0))
 

@@ -32,7 +32,8 @@ from config.embedded.processes import log_tail
 from config.embedded.services import running, stop_services
 from config.roles import PROJECT
 
-READY_SECONDS = 180.0
+READY_SECONDS = 180.0  # without a word in the log of the stack
+LONGEST_SECONDS = 1800.0  # a first start on a slow machine makes tables and reads models for many minutes
 STOP_SECONDS = 30.0
 INTERRUPTED = 130
 
@@ -46,9 +47,25 @@ def _answer(url: str) -> tuple[int, str]:
         response = connection.getresponse()
         return response.status, response.read(4000).decode(errors="replace")
     except (OSError, http.client.HTTPException) as error:
-        return 0, str(error)
+        return 0, f"its web server does not answer yet ({error})"
     finally:
         connection.close()
+
+
+class Patience:
+    """How long a start is waited for: as long as the log goes on growing, within a bound."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._began = self._moved = time.monotonic()
+        self._size = -1
+
+    def is_left(self) -> bool:
+        now = time.monotonic()
+        size = self._log.stat().st_size if self._log.exists() else 0
+        if size != self._size:
+            self._size, self._moved = size, now
+        return now - self._moved < READY_SECONDS and now - self._began < LONGEST_SECONDS
 
 
 def up_detached(home: Path) -> int:
@@ -88,9 +105,9 @@ def _in_turn(home: Path, started: list[subprocess.Popen[bytes]], *, mine: bool) 
                 command, cwd=PROJECT, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
             )
             started.append(process)
-    deadline = time.monotonic() + READY_SECONDS
+    patience = Patience(log)
     answer = "it did not start its web server"
-    while time.monotonic() < deadline and (process is None or process.poll() is None):
+    while patience.is_left() and (process is None or process.poll() is None):
         known = stack.read_stack(home)
         if known is not None and known.url:
             status, answer = _answer(known.url)

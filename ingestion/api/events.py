@@ -23,6 +23,7 @@ from rest_framework.views import APIView
 from config.errors import Forbidden, NotAuthenticated, NotFound
 from config.openapi import header
 from ingestion.api.runs import run_detail
+from ingestion.api.watching import Watching
 from ingestion.models import IngestionRun
 from kb import access
 from kb.access import Actor
@@ -110,8 +111,16 @@ async def run_events(actor: Actor, run_id: UUID, seen: str) -> AsyncIterator[byt
         await asyncio.sleep(LOOK_SECONDS)
 
 
+_watching: Watching[Look] = Watching()
+
+
 def look(actor: Actor, run_id: UUID) -> Look:
+    """What the actor may see is looked at each time; what is seen of an open run is shared by all who watch it."""
     run = access.get_row(actor, IngestionRun, run_id)
+    return _watching.seen_of(run_id, lambda: _look(run), kept=0.9 * LOOK_SECONDS) if run.is_open else _look(run)
+
+
+def _look(run: IngestionRun) -> Look:
     document = run_detail(run).model_dump(mode="json")
     steady = {key: value for key, value in document.items() if key not in _RESTLESS}
     digest = hashlib.sha256(json.dumps(steady, sort_keys=True).encode()).hexdigest()[:16]

@@ -111,7 +111,9 @@ class Speed(BaseModel):
     """How an open run gets on."""
 
     per_second: float = Field(description="Documents, or pages, that got their verdict in the last half minute.")
-    eta_seconds: int | None = Field(description="For what is known now, at this rate; a crawl may find more. Null when nothing moves.")
+    eta_seconds: int | None = Field(
+        description="For what is known now, at this rate; a crawl may find more. Null when nothing moves, and in the first seconds."
+    )
     depth: int | None = Field(description="Of a crawl: how many links from the start it is.")
     queue: int = Field(description="Addresses that wait to be asked for.")
 

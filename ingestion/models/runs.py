@@ -75,6 +75,7 @@ class IngestionRun(TenantRow):
     started_at = models.DateTimeField(null=True)
     progressed_at = models.DateTimeField(auto_now_add=True, help_text="Last committed progress of the run row itself.")
     eligible_since = models.DateTimeField(null=True, help_text="Since when workers could have advanced it; null while it waits.")
+    eligible_at = models.DateTimeField(null=True, help_text="When that was last looked at: what nobody watched proves nothing.")
     finished_at = models.DateTimeField(null=True)
     error = models.TextField(blank=True, default="")
     warnings = models.JSONField(default=list)

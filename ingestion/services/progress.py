@@ -22,6 +22,9 @@ from kb.models import Source
 PAUSE = "provider pause"
 EMBED = "embed"
 RATE_SECONDS = 30
+# Before that the rate is that of the first page, of which everything else waits.
+KNOWN_AFTER = 10  # verdicts
+KNOWN_AFTER_SECONDS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,8 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """How an open run gets on: verdicts a second of late, the seconds that are left at that rate (None when nothing moves), and of a crawl
-    the depth that it is at and the addresses that wait."""
+    """How an open run gets on: verdicts a second of late, the seconds that are left at that rate (None when nothing moves, or too little
+    has to tell), and of a crawl the depth that it is at and the addresses that wait."""
 
     per_second: float
     eta_seconds: int | None
@@ -92,13 +95,15 @@ def speed_of(run: IngestionRun, progress: Progress) -> Speed | None:
     items = RunItem.objects.filter(run=run)
     looked_at = items.filter(Q(requests__gt=0) | Q(blob__isnull=False))
     done = looked_at.filter(stage=RunItem.Stage.DONE, changed_at__gt=since).count()
-    rate = done / max(1.0, (now - since).total_seconds())
+    seconds = (now - since).total_seconds()
+    rate = done / max(1.0, seconds)
+    tells = done >= KNOWN_AFTER and seconds >= KNOWN_AFTER_SECONDS
     waiting = items.filter(stage__in=(RunItem.Stage.FOUND, RunItem.Stage.FETCHED))
     found = waiting.aggregate(depth=Min("depth"), queue=Count("id", filter=Q(stage=RunItem.Stage.FOUND)))
     is_crawl = run.source.kind == Source.Kind.WEB
     return Speed(
         per_second=round(rate, 2),
-        eta_seconds=ceil(_left(run, progress) / rate) if rate else None,
+        eta_seconds=ceil(_left(run, progress) / rate) if tells else None,
         depth=found["depth"] if is_crawl else None,
         queue=found["queue"],
     )

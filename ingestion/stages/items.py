@@ -29,6 +29,7 @@ _TAKE = """
            AND (not_before IS NULL OR not_before <= now())
            AND (lease_until IS NULL OR lease_until < now())
            AND (%(depth)s::int IS NULL OR depth = %(depth)s::int)
+           AND NOT EXISTS (SELECT 1 FROM unnest(%(without)s::text[]) host WHERE starts_with(url, host || '/'))
          ORDER BY depth, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
     UPDATE ingestion_runitem item
        SET lease_token = %(token)s, lease_until = now() + %(lease)s, attempts = item.attempts + 1
@@ -47,8 +48,18 @@ class Outcome:
     error: str = ""
 
 
-def take(run: IngestionRun, stage: str, *, token: UUID, limit: int, related: Sequence[str], depth: int | None = None) -> list[RunItem]:
-    """Lease the next free items of a stage (of one depth), in the order they were found, with their `related` rows; `token` is the slice's.
+def take(
+    run: IngestionRun,
+    stage: str,
+    *,
+    token: UUID,
+    limit: int,
+    related: Sequence[str],
+    depth: int | None = None,
+    without: Sequence[str] = (),
+) -> list[RunItem]:
+    """Lease the next free items of a stage (of one depth, and of no host `without`), in the order they were found, with their `related`
+    rows; `token` is the slice's.
 
     An item that was taken three times and never given back killed its worker each time: it is failed here, and its bytes
     are remembered so that the next run does not try them again. An item that had company when its worker died, or when its
@@ -56,7 +67,9 @@ def take(run: IngestionRun, stage: str, *, token: UUID, limit: int, related: Seq
     """
     with claims.writing(run), connection.cursor() as cursor:
         lease = timedelta(seconds=settings.ENV.lease_seconds)
-        cursor.execute(_TAKE, {"token": token, "lease": lease, "run": run.id, "stage": stage, "limit": limit, "depth": depth})
+        cursor.execute(
+            _TAKE, {"token": token, "lease": lease, "run": run.id, "stage": stage, "limit": limit, "depth": depth, "without": list(without)}
+        )
         taken = [row[0] for row in cursor.fetchall()]
     rows = RunItem.objects.filter(id__in=taken).order_by("depth", "id")
     items = list(rows.select_related(*related) if related else rows)  # without names it would follow every key there is

@@ -15,6 +15,7 @@ from config.registry import Registry
 from ingestion import claims, wakes
 from ingestion.models import IngestionRun, RunItem
 from ingestion.stages.items import open_stages, put_back
+from ingestion.wakes import ROUTES
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +60,7 @@ def work(stage: str, run_id: UUID, token: str) -> None:
         return
     part = Slice(stage, token, run)
     part.beat()
+    wakes.was_called(stage, run.id)
     goes_on = True
     try:
         goes_on = _worker(stage, run)(run, part) is not False
@@ -76,6 +78,7 @@ def work(stage: str, run_id: UUID, token: str) -> None:
         raise
     finally:
         wakes.release(stage, token)
+    goes_on = goes_on or (ROUTES[stage].most == 1 and wakes.was_called(stage, run.id))
     follow_up(run, idle="" if goes_on else stage)
 
 

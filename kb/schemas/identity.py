@@ -49,4 +49,4 @@ def duplicate(document: KnowledgeBaseDocument, name: str) -> KnowledgeBaseDocume
 
 
 def _with_id(source: Source, known: str | None) -> Source:
-    return source.model_copy(update={"id": known or uuids.uuid7().hex})
+    return source.model_copy(update={"id": known or str(uuids.uuid7())})

@@ -79,7 +79,7 @@ class Source(Document):
         if value is None:
             return None
         try:
-            return UUID(value).hex  # with or without dashes
+            return str(UUID(value))  # with or without dashes it is one id
         except ValueError:
             raise ValueError("is not the id of a source. Leave it out for a new source.") from None
 

@@ -276,3 +276,23 @@ def test_a_reader_that_leaves_early_sees_no_traceback(home):
     done = subprocess.run(command, cwd=PROJECT, env=variables(home), stdout=writing, stderr=subprocess.PIPE, timeout=60)
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_start_is_waited_for_as_long_as_its_log_grows(tmp_path, monkeypatch):
+    from config.embedded import supervisor
+
+    monkeypatch.setattr(supervisor, "READY_SECONDS", 0.3)
+    monkeypatch.setattr(supervisor, "LONGEST_SECONDS", 1.2)
+    log = tmp_path / "stack.log"
+    patience, began = supervisor.Patience(log), time.monotonic()
+    while time.monotonic() - began < 0.9:
+        log.write_text("x" * int(1000 * time.monotonic() % 1_000_000))
+        assert patience.is_left()
+        time.sleep(0.02)
+    while patience.is_left():
+        time.sleep(0.02)
+    assert time.monotonic() - began >= 1.1
+    other = supervisor.Patience(tmp_path / "silent.log")
+    assert other.is_left()
+    time.sleep(0.35)
+    assert not other.is_left()

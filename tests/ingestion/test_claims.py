@@ -155,3 +155,14 @@ def test_the_gate_stands_in_redis_for_a_lease(source, settings):
     redis_client().expire(key, 2)
     claims.renew_gate(run)
     assert redis_client().ttl(key) > 6
+
+
+@pytest.mark.django_db
+def test_a_run_that_nobody_watched_during_an_outage_is_not_reaped_by_who_comes_first(source):
+    run = claim(source)
+    before = timezone.now() - timedelta(hours=1)
+    stale = {"eligible_since": before, "eligible_at": before, "progressed_at": before}
+    IngestionRun.objects.filter(id=run.id).update(**stale)
+    assert claims.reap_dead(source) == []  # everything was down since then
+    IngestionRun.objects.filter(id=run.id).update(**stale | {"eligible_at": timezone.now()})
+    assert claims.reap_dead(source) == [run]

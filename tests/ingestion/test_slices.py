@@ -52,3 +52,24 @@ def test_a_run_over_an_empty_source_succeeds(source):
     slices.work("finish", run.id, f"{run.id}:2")
     run.refresh_from_db()
     assert (run.status, run.stop_reason, run.counters["found"]) == ("succeeded", "completed", 0)
+
+
+def idle_crawl(run: IngestionRun, part: slices.Slice) -> bool:
+    """Has nothing to do, and says so."""
+    return False
+
+
+def late_crawl(run: IngestionRun, part: slices.Slice) -> bool:
+    """Somebody has something for it after its last look; a second message is not sent while it is under way."""
+    assert wakes.wake(run.id, "crawl") == 0
+    return False
+
+
+@pytest.mark.parametrize(("crawl", "woken"), [("idle_crawl", 0), ("late_crawl", 1)])
+def test_what_comes_between_the_last_look_of_a_crawl_and_its_end_wakes_it_again(source, settings, crawl, woken):
+    settings.CRAWLS = {"upload": f"{__name__}:{crawl}"}
+    run = claim(source)
+    token = f"{run.id}:1"
+    wakes.hold("crawl", token)
+    slices.work("crawl", run.id, token)
+    assert wakes.under_way("crawl", run.id) == woken

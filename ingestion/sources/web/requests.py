@@ -1,8 +1,9 @@
 """Asking a site: every request waits for its turn at its host, which all workers and runs share."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Event
+from threading import Event, get_ident
 
 from ingestion import pacing
 from ingestion.crawl.fetch import Answer, Fetcher, FetchFailed
@@ -35,6 +36,7 @@ class Requests:
         self._delay = delay
         self._at_most = at_most
         self._stopping = Event()
+        self._asked: dict[int, tuple[str, float]] = {}  # by thread: the host that it asks, and since when
 
     def stop(self) -> None:
         self._stopping.set()
@@ -42,7 +44,16 @@ class Requests:
     def ask(self, url: str, *, max_bytes: int, etag: str = "", last_modified: str = "", partial: bool = False) -> Answer:
         """One request. Raises `FetchFailed`, and `Stopped` when the slice ends before its turn."""
         self.wait_for_turn(origin(url))
-        return self._fetcher.get(url, max_bytes=max_bytes, etag=etag, last_modified=last_modified, partial=partial)
+        self._asked[get_ident()] = origin(url), time.monotonic()
+        try:
+            return self._fetcher.get(url, max_bytes=max_bytes, etag=etag, last_modified=last_modified, partial=partial)
+        finally:
+            self._asked.pop(get_ident(), None)
+
+    def slow_hosts(self, seconds: float) -> set[str]:
+        """Hosts that were asked so long ago and have not answered; time that was waited for a turn does not count."""
+        before = time.monotonic() - seconds
+        return {host for host, since in list(self._asked.values()) if since < before}
 
     def wait_for_turn(self, host: str) -> None:
         """Raises `Stopped` when the slice ends before it."""

@@ -46,9 +46,10 @@ def test_a_closed_run_is_told_once(viewer, upload, run_now, async_get):
 
 
 def test_progress_is_told_until_the_end(viewer, editor, source_url, upload, work, async_get, monkeypatch):
-    from ingestion.api import events
+    from ingestion.api import events, watching
 
     monkeypatch.setattr(events, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(watching, "COST_SHARE", 0)
     upload(("a.md", NOTE))
     run_id = editor.post(f"{source_url}/run").json()["run_id"]
 
@@ -92,10 +93,11 @@ def test_no_connection_is_held_between_looks(viewer, editor, source_url, async_g
 
 
 def test_a_watcher_who_loses_sight_is_let_go(viewer, editor, knowledge_base, source_url, async_get, monkeypatch):
-    from ingestion.api import events
+    from ingestion.api import events, watching
     from kb.models import KnowledgeBase
 
     monkeypatch.setattr(events, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(watching, "COST_SHARE", 0)
     run_id = editor.post(f"{source_url}/run").json()["run_id"]
 
     async def meanwhile() -> None:
@@ -110,10 +112,11 @@ def test_a_watcher_who_loses_sight_is_let_go(viewer, editor, knowledge_base, sou
 def test_a_stream_ends_with_the_key_that_opened_it(viewer, editor, source_url, async_get, monkeypatch, end):
     from django.utils import timezone
 
-    from ingestion.api import events
+    from ingestion.api import events, watching
     from kb.models import ApiKey
 
     monkeypatch.setattr(events, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(watching, "COST_SHARE", 0)
     monkeypatch.setattr(events, "RENEW_SECONDS", 0.2)
     run_id = editor.post(f"{source_url}/run").json()["run_id"]
 

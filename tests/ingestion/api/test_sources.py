@@ -99,3 +99,13 @@ def test_a_stale_publication_is_told_before_its_sources_are_looked_at(editor, kb
     removed = editor.put(f"{kb_url}?version=1", {**document, "sources": []}, format="json")
     assert removed.status_code == 200
     assert editor.put(f"{kb_url}?version=1", document, format="json").status_code == 409
+
+
+def test_the_id_of_a_source_is_spelled_one_way_everywhere(editor, kb_url, source_url):
+    from uuid import UUID
+
+    listed = editor.get(f"{kb_url}/sources").json()["items"]
+    (entry,) = editor.get(kb_url).json()["document"]["sources"]
+    started = editor.post(f"{source_url}/run").json()
+    assert entry["id"] in {row["id"] for row in listed}
+    assert started["source_id"] == entry["id"] == str(UUID(entry["id"]))

@@ -78,7 +78,8 @@ def test_why_needs_a_site(client, source):
     assert client.get(f"{url_of(source)}/why", {"url": "/a"}).status_code == 409
 
 
-def test_progress_of_a_crawl_says_depth_queue_and_rate(web, site, client, settings):
+def test_progress_of_a_crawl_says_depth_queue_and_rate(web, site, client, monkeypatch):
+    from ingestion.services import progress
     from ingestion.services.runs import start_run
 
     put(site, "/", "/a", "/b")
@@ -90,6 +91,10 @@ def test_progress_of_a_crawl_says_depth_queue_and_rate(web, site, client, settin
     seen = client.get(f"/api/v1/runs/{run.id}").json()["progress"]
     assert (seen["depth"], seen["queue"]) == (1, 2)
     assert seen["per_second"] > 0
+    assert seen["eta_seconds"] is None  # one page tells nothing of how long the others take
+    monkeypatch.setattr(progress, "KNOWN_AFTER", 1)
+    monkeypatch.setattr(progress, "KNOWN_AFTER_SECONDS", 0)
+    seen = client.get(f"/api/v1/runs/{run.id}").json()["progress"]
     assert seen["eta_seconds"] == pytest.approx(2 / seen["per_second"], abs=2)
     assert RunItem.objects.filter(run=run, stage="found").count() == 2
 

@@ -1,6 +1,7 @@
 """Sources keep their identity; copies get their own."""
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -31,7 +32,7 @@ def first() -> KnowledgeBaseDocument:
 
 def test_new_sources_get_ids_that_sort_by_time_and_differ(first: KnowledgeBaseDocument) -> None:
     made = [source.id or "" for source in first.sources]
-    assert all(len(identity) == 32 and identity[12] == "7" for identity in made)
+    assert all(str(UUID(identity)) == identity and UUID(identity).version == 7 for identity in made)
     assert len(set(made)) == 3
 
 
