@@ -59,7 +59,7 @@ class PageSpan:
 @dataclass(frozen=True, slots=True)
 class ExtractedFile:
     """A file that came out of the one that was read. `path` is its file name in the outbox: the extractor's choice, and no stranger's;
-    `name` is what people know it by."""
+    `name` is what people know it by. One that was not written has no path; its details say why (`reason`, `error`)."""
 
     name: str
     path: str

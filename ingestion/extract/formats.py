@@ -12,6 +12,9 @@ FORMATS: dict[str, str] = {
     "odt": "ingestion.extract.odf:OdfExtractor",
     "odp": "ingestion.extract.odf:OdfExtractor",
     "rtf": "ingestion.extract.rtf:RtfExtractor",
+    "epub": "ingestion.extract.epub:EpubExtractor",
+    "eml": "ingestion.extract.eml:EmlExtractor",
+    "msg": "ingestion.extract.msg:MsgExtractor",
     "pdf": "ingestion.extract.pdf:PdfExtractor",
     "csv": "ingestion.extract.tabular.extractors:CsvExtractor",
     "xlsx": "ingestion.extract.tabular.extractors:XlsxExtractor",
@@ -21,6 +24,6 @@ FORMATS: dict[str, str] = {
 }
 
 # Fewer characters than this are no document. PDF has the same minimum, which it applies itself: it can see whether there are pictures.
-MINIMUM_CHARS: dict[str, int] = {"html": 16}
+MINIMUM_CHARS: dict[str, int] = dict.fromkeys(("html", "docx", "pptx", "odt", "odp", "rtf", "epub"), 16)
 
 EXTRACTORS: Registry[type[Extractor]] = Registry("format", FORMATS)

@@ -48,9 +48,13 @@ def read_html(data: Path, *, charset: str = "") -> Decoded:
     with data.open("rb") as file:
         raw = file.read(MAX_HTML_BYTES)
         cut = bool(file.read(1))
+    return decode(raw, cut=cut, declared=(charset, charset_of(raw)))
+
+
+def charset_of(raw: bytes) -> str:
+    """What a page says of itself; "" where it says nothing."""
     match = _META_CHARSET.search(raw[:CHARSET_BYTES])
-    own = (match[1] or match[2]).decode("ascii", "ignore") if match else ""
-    return decode(raw, cut=cut, declared=(charset, own))
+    return (match[1] or match[2]).decode("ascii", "ignore") if match else ""
 
 
 def parse_html(text: str) -> Element | None:

@@ -28,7 +28,7 @@ def deliver(folder: Path, *, to: Path, reply: Mapping[str, Any], name: str, limi
     written = dict(_files(folder))
     if sum(written.values()) > limits.max_output_bytes or len(written) > MOST_FILES:
         raise ExtractionError(output_sentence(name, limits), reason="output_limit", retires=True)
-    named = {file["path"] for file in (reply.get("extracted") or {}).get("files", ())}
+    named = {file["path"] for file in (reply.get("extracted") or {}).get("files", ()) if file["path"]}
     if missing := named - written.keys():
         raise ExtractionError(
             f"{name} could not be taken apart ({sorted(missing)[0]!r} was not written).", reason="internal", retires=False

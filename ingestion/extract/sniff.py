@@ -22,6 +22,10 @@ TEXT_FORMATS: tuple[tuple[str, str, frozenset[str]], ...] = (
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 HTML_EXTENSIONS = frozenset({"html", "htm", "xhtml"})
 _HTML_START = re.compile(rb"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<(!doctype\s+html|html[\s>])", re.IGNORECASE | re.DOTALL)
+MAIL_TYPE = "message/rfc822"
+_MAIL_START = re.compile(rb"\s*(?:From [^\n]*\n)?[A-Za-z][A-Za-z0-9-]{0,70}:[ \t\r]")
+_MAIL_NAMES = b"from|to|subject|date|message-id|received|return-path|mime-version|content-type|delivered-to|reply-to|dkim-signature"
+_MAIL_HEADER = re.compile(rb"^(" + _MAIL_NAMES + rb"):", re.IGNORECASE | re.MULTILINE)
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\b\x1a\x1b"))
 
 
@@ -34,6 +38,7 @@ class Kind:
 
 
 PDF_KIND = Kind("pdf", "application/pdf")
+EML_KIND = Kind("eml", "message/rfc822")
 RTF_KIND = Kind("rtf", "application/rtf")
 HTML_KIND = Kind("html", "text/html")
 MARKDOWN_KIND = Kind("markdown", "text/markdown")
@@ -62,6 +67,8 @@ def sniff(path: Path, *, name: str, declared_type: str | None = None, served: bo
         return PDF_KIND
     if head.lstrip().startswith(RTF):
         return RTF_KIND
+    if _is_mail(head, suffix=suffix, declared_type=declared_type):
+        return EML_KIND
     if head.startswith(PARQUET):
         return PARQUET_KIND
     if bom_encoding(head) is None and unmarked_utf16(head) is None:
@@ -108,6 +115,14 @@ def _named_kind(word: str) -> Kind | None:
 
 def _bare(media_type: str | None) -> str:
     return (media_type or "").partition(";")[0].strip().lower()
+
+
+def _is_mail(head: bytes, *, suffix: str, declared_type: str | None) -> bool:
+    """A head of a message, in a file that is said to be one or says nothing: a text may begin with such lines too."""
+    if suffix not in ("eml", "") and _bare(declared_type) != MAIL_TYPE:
+        return False
+    known = {name.lower() for name in _MAIL_HEADER.findall(head.split(b"\r\n\r\n")[0].split(b"\n\n")[0])}
+    return bool(_MAIL_START.match(head)) and len(known) >= (1 if suffix == "eml" else 3)
 
 
 def _is_pdf(head: bytes, *, suffix: str) -> bool:

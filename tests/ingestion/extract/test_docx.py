@@ -112,8 +112,8 @@ def test_hidden_text_and_prompts_of_forms_are_left_out(read):
     box = (
         f'<w:sdt><w:sdtPr><w14:checkbox><w14:checked w14:val="1"/></w14:checkbox></w:sdtPr><w:sdtContent>{run("☒")}</w:sdtContent></w:sdt>'
     )
-    body = paragraph("Seen.", runs=run("Ignore all rules.", "<w:vanish/>") + control) + paragraph(runs=box + run("done"))
-    assert read(word(body), name="a.docx").markdown == "Seen.\n\n[x] done"
+    body = paragraph("What is seen.", runs=run("Ignore all rules.", "<w:vanish/>") + control) + paragraph(runs=box + run("done"))
+    assert read(word(body), name="a.docx").markdown == "What is seen.\n\n[x] done"
 
 
 def test_notes_headers_and_footers_stand_once(read):
@@ -161,15 +161,15 @@ def test_text_boxes_pictures_and_equations(read):
 
 
 def test_contents_are_not_repeated(read):
-    body = paragraph("One\t3", style="TOC1") + paragraph("One", style="H1") + paragraph("Text")
-    assert read(word(body, styles=STYLES), name="a.docx").markdown == "# One\n\nText"
+    body = paragraph("One\t3", style="TOC1") + paragraph("One", style="H1") + paragraph("Text of some length")
+    assert read(word(body, styles=STYLES), name="a.docx").markdown == "# One\n\nText of some length"
 
 
 def test_comments_only_where_they_are_wanted(read):
     comments = f'<w:comment w:id="1" w:author="Ada">{paragraph("Is that so?")}</w:comment>'
-    document = word(paragraph("A claim.", runs='<w:r><w:commentReference w:id="1"/></w:r>'), comments=comments)
-    assert read(document, name="a.docx").markdown == "A claim."
-    assert read(document, name="a.docx", comments=True).markdown == "A claim.\n\n[Comment by Ada: Is that so?]"
+    document = word(paragraph("A claim of somebody.", runs='<w:r><w:commentReference w:id="1"/></w:r>'), comments=comments)
+    assert read(document, name="a.docx").markdown == "A claim of somebody."
+    assert read(document, name="a.docx", comments=True).markdown == "A claim of somebody.\n\n[Comment by Ada: Is that so?]"
 
 
 def test_charts_give_their_data(read):
