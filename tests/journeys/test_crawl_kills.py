@@ -7,7 +7,7 @@ from tests.servers.site import Site, page, paragraphs
 
 PAGES = 60
 pytestmark = pytest.mark.journey
-WINDOW = 16  # addresses that a crawl may have taken and not committed
+WINDOW = 12  # addresses that a crawl may have taken and not committed
 
 
 @pytest.fixture

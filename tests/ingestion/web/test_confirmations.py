@@ -212,3 +212,41 @@ def test_planning_is_not_answered_by_a_run_that_waits_for_nothing(web, site, cli
     assert client.get(f"/api/v1/runs/{run.id}/planned-removals").json()["items"] == []
     assert removals.count_planned(run) == 0
     assert client.post(f"/api/v1/runs/{run.id}/confirm").status_code == 409
+
+
+def test_whatever_people_do_at_once_the_source_has_one_owner_and_ends_free(braked, site, client):
+    source, run = braked
+    remove_all(site)
+    calls = [
+        lambda: client.post(f"{url_of(source)}/run"),
+        lambda: client.delete(f"{url_of(source)}/documents"),
+        lambda: client.post(f"/api/v1/runs/{run.id}/confirm"),
+        lambda: client.post(f"/api/v1/runs/{run.id}/reject"),
+        lambda: [
+            client.post(f"/api/v1/runs/{each}/cancel")
+            for each in IngestionRun.objects.filter(source=source, finished_at=None).values_list("id", flat=True)
+        ],
+    ]
+    gate, codes = threading.Barrier(2 * len(calls)), []
+
+    def send(call) -> None:
+        gate.wait()
+        answers = call()
+        codes.extend(answer.status_code for answer in (answers if isinstance(answers, list) else [answers]))
+        connections.close_all()
+
+    threads = [threading.Thread(target=send, args=(call,)) for call in calls * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert set(codes) <= {200, 202, 409}
+    for each in IngestionRun.objects.filter(source=source, finished_at=None):
+        advance(each)
+    assert not IngestionRun.objects.filter(source=source, finished_at=None).exists()
+    answer = IngestionRun.objects.get(id=run.id).answer
+    assert answer is None or answer["decision"] in ("confirmed", "rejected")
+    if answer is not None and answer["decision"] == "rejected":
+        assert "removed" not in answer
+    for document in Document.objects.filter(source=source, tombstoned_at__isnull=False):
+        assert not document.chunks.exists()
