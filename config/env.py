@@ -114,6 +114,7 @@ class Environment(BaseSettings):
         "kernel", description="what holds the processes that read files; limits: time and memory only, where the kernel offers no more"
     )
     extract_memory_mb: int = Field(512, ge=128, le=65_536, description="memory of one extract child")
+    query_seconds: float = Field(10, ge=0.1, le=600, description="longest query of datasets")
 
     @model_validator(mode="after")
     def _agree(self) -> "Environment":

@@ -208,6 +208,7 @@ HOUSEKEEPING = {
     "texts": "ingestion.housekeeping:collect_texts",
     "verdicts": "ingestion.housekeeping:collect_verdicts",
     "traces": "retrieval.traces:collect_traces",
+    "datasets": "ingestion.parts:collect_datasets",
     "files": "kb.blobs:collect",
 }
 

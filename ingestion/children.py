@@ -9,19 +9,27 @@ from ingestion.extract.sandbox import Sandbox
 from ingestion.render import Renderer
 
 _lock = Lock()
-_pools: dict[bool, Sandbox] = {}
+_pools: dict[str, Sandbox] = {}
 _browsers: list[Renderer] = []
 
 
 def sandbox(*, languages: bool = True) -> Sandbox:
     """The pool; children are kept warm between files and end with the process. A look at an upload needs none that know languages."""
+    return _pool("files" if languages else "uploads", languages=languages)
+
+
+def query_sandbox() -> Sandbox:
+    """Children for queries of datasets: a slow query keeps no upload waiting."""
+    return _pool("queries", languages=False)
+
+
+def _pool(name: str, *, languages: bool) -> Sandbox:
     with _lock:
-        if languages not in _pools:
-            _pools[languages] = Sandbox(
-                size=settings.ENV.extract_children, languages=languages, limits_only=settings.ENV.sandbox == "limits"
-            )
-            atexit.register(_pools[languages].close)
-        return _pools[languages]
+        if name not in _pools:
+            limits_only = settings.ENV.sandbox == "limits"
+            _pools[name] = Sandbox(size=settings.ENV.extract_children, languages=languages, limits_only=limits_only)
+            atexit.register(_pools[name].close)
+        return _pools[name]
 
 
 def renderer() -> Renderer:

@@ -57,7 +57,7 @@ def _plan(version_id: UUID, source_id: UUID, space_id: int, changeable: tuple[ob
         policy = Policy.of(stored["values"], family=stored["family"])
         limits = limits.model_copy(update={"max_content_length": policy.max_content_length})
     else:
-        policy = Policy(max_content_length=limits.max_content_length, chunking=document.chunking)
+        policy = Policy(mode=limits.tables, max_content_length=limits.max_content_length, chunking=document.chunking)
     space = EmbeddingSpace.objects.select_related("embedding_model").get(id=space_id)
     spec = plain_spec(space.embedding_model)
     chunking = policy.chunking

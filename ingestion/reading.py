@@ -11,6 +11,7 @@ from config.errors import LecternError
 from config.http import user_agent
 from ingestion.children import sandbox
 from ingestion.models import RunItem
+from ingestion.outboxes import Keep, outbox_for
 from ingestion.plan import Plan
 from kb import blobs
 
@@ -32,11 +33,16 @@ class Reading:
 
 
 def read_items(
-    items: Sequence[RunItem], plan: Plan, *, seconds: float | None = None, known: Mapping[int, bytes] | None = None
+    items: Sequence[RunItem],
+    plan: Plan,
+    *,
+    seconds: float | None = None,
+    known: Mapping[int, bytes] | None = None,
+    keep: Keep | None = None,
 ) -> list[Reading | LecternError]:
     """What became of each item: read and cut, or only cut where its Markdown is known already. Those that could not be begun within
     `seconds`, if given, are missing at the end; the first is always there. `known` maps an item's id to the content hash of what stands:
-    a page that still has it is read, for its links, and not cut."""
+    a page that still has it is read, for its links, and not cut. `keep` gets the files that came out of an item, before they go."""
     with ExitStack() as paths:
         lent: list[Path | LecternError] = []
         for item in items:
@@ -45,20 +51,29 @@ def read_items(
             except LecternError as error:
                 lent.append(error)
         hashes = known or {}
-        requests = [
-            _request(item, path, plan, known=hashes.get(item.id)) for item, path in zip(items, lent, strict=True) if isinstance(path, Path)
+        asked = [
+            paths.enter_context(outbox_for(item, _request(item, path, plan, known=hashes.get(item.id)), plan))
+            for item, path in zip(items, lent, strict=True)
+            if isinstance(path, Path)
         ]
-        results = iter(sandbox().run_many(requests, seconds=seconds))
+        results = iter(sandbox().run_many([request for request, _ in asked], seconds=seconds))
+        outboxes = iter(folder for _, folder in asked)
         found: list[Reading | LecternError] = []
         for item, path in zip(items, lent, strict=True):
-            result = next(results, None) if isinstance(path, Path) else path
+            result, folder = (next(results, None), next(outboxes)) if isinstance(path, Path) else (path, None)
             if result is None:
                 break
             try:
-                found.append(result if isinstance(result, LecternError) else _reading(item, result))
+                found.append(result if isinstance(result, LecternError) else _kept(_reading(item, result), folder, keep))
             except LecternError as error:
                 found.append(error)
         return found
+
+
+def _kept(reading: Reading, folder: Path | None, keep: Keep | None) -> Reading:
+    if folder is not None and keep is not None:
+        keep(reading.item, folder, reading.extracted["files"])
+    return reading
 
 
 def read_item(item: RunItem, plan: Plan) -> Reading:
@@ -71,7 +86,8 @@ def read_item(item: RunItem, plan: Plan) -> Reading:
 
 def read_file(item: RunItem, path: Path, plan: Plan) -> Reading:
     """The same of a file that holds the item's bytes, which need not be stored. Raises `ExtractionError`."""
-    return _reading(item, sandbox().run(_request(item, path, plan, known=None)))
+    with outbox_for(item, _request(item, path, plan, known=None), plan) as (request, _):
+        return _reading(item, sandbox().run(request))
 
 
 def _request(item: RunItem, path: Path, plan: Plan, *, known: bytes | None) -> dict[str, Any]:
@@ -100,6 +116,7 @@ def _reading(item: RunItem, result: dict[str, Any]) -> Reading:
         "pages": document.page_spans,
         "metadata": document.metadata,
         "warnings": [],
+        "files": [],
     }
     return Reading(item, blobs.read_text(item.markdown), extracted, result["passages"])
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 from ingestion import claims
 from ingestion.counters import by_reason
 from ingestion.models import IngestionRun, RunItem
-from kb.models import Document, Source
+from kb.models import Dataset, Document, Source
 
 REMOVED = "The source does not have it any more, so it was removed."
 
@@ -25,6 +25,7 @@ def remove_documents(run: IngestionRun, ids: Sequence[UUID]) -> None:
         removed = []
         for document in rows:
             document.chunks.all().delete()
+            document.dataset_parts.all().delete()
             Document.objects.filter(id=document.id).update(
                 tombstoned_at=timezone.now(),
                 content_hash=None,
@@ -76,5 +77,6 @@ def _count_removed(run_id: UUID, more: int) -> None:
 def hand_over(source: Source, heir: Source) -> None:
     """Give all that a source has learned to another, which is being removed; in the transaction that has ended its runs."""
     Document.objects.filter(source=source).update(source=heir)
+    Dataset.objects.filter(source=source).update(source=heir)
     waiting = IngestionRun.objects.filter(source=source, status=IngestionRun.Status.NEEDS_CONFIRMATION)
     waiting.update(status=IngestionRun.Status.SUCCEEDED, planned_removals=[], error="Its source got another type.")

@@ -31,6 +31,7 @@ PART_BYTES = 1024 * 1024
 _REFERENCES = (
     ("kb_file", "blob_id"),
     ("kb_document", "markdown_id"),
+    ("kb_datasetpart", "blob_id"),
     ("ingestion_runitem", "blob_id"),
     ("ingestion_runitem", "markdown_id"),
 )

@@ -43,6 +43,14 @@ class DocumentReference:
 
 
 @dataclass(frozen=True, slots=True)
+class DatasetReference:
+    """A table that a hit describes; it is queried with SQL by its id."""
+
+    id: UUID
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A passage that answers. `span` is where `text` stands, neighbours included; `match` is the chunk that was found.
 
@@ -64,6 +72,7 @@ class Hit:
     chunks: int = 1
     header_length: int = 0
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    dataset: DatasetReference | None = None
 
 
 def citation_of(chunk_id: int) -> str:

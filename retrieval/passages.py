@@ -11,8 +11,8 @@ from django.db.models import Q
 
 from config.errors import LecternError
 from kb import blobs
-from kb.models import Blob
-from retrieval.hits import DocumentReference, Hit, Span, citation_of
+from kb.models import Blob, DatasetPart
+from retrieval.hits import DatasetReference, DocumentReference, Hit, Span, citation_of
 from retrieval.hydration import Found, current_chunks
 from retrieval.joining import Piece, Window, join_pieces, merge_windows
 from retrieval.query import Query
@@ -34,7 +34,21 @@ def make_hits(query: Query, found: Sequence[Found]) -> list[Hit]:
         passages.append((window.places[0], best, members or own))
     passages.sort(key=lambda passage: passage[0])
     headers = _headers([(best, members) for _, best, members in passages])
-    return [_hit(best, members, headers.get(best.row["id"], "")) for _, best, members in passages]
+    datasets = _datasets(query, [best for _, best, _ in passages])
+    return [_hit(best, members, headers.get(best.row["id"], ""), datasets.get(_place(best))) for _, best, members in passages]
+
+
+def _datasets(query: Query, found: Sequence[Found]) -> dict[tuple[UUID, int], DatasetReference]:
+    """What a hit describes, by document and place; one statement where a document has any."""
+    tables = [hit.row["document_id"] for hit in found if (hit.row["document__metadata"] or {}).get("datasets")]
+    if not tables:
+        return {}
+    parts = DatasetPart.objects.filter(organization=query.organization, document__in=tables).select_related("dataset")
+    return {(part.document_id, part.start): DatasetReference(part.dataset_id, part.dataset.name) for part in parts}
+
+
+def _place(hit: Found) -> tuple[UUID, int]:
+    return hit.row["document_id"], hit.row["start"]
 
 
 def _windows(found: Sequence[Found]) -> list[tuple[UUID, Window]]:
@@ -56,7 +70,7 @@ def _rows_of(query: Query, found: Sequence[Found], windows: Sequence[tuple[UUID,
     return rows
 
 
-def _hit(found: Found, members: Sequence[dict], header: str) -> Hit:
+def _hit(found: Found, members: Sequence[dict], header: str, dataset: DatasetReference | None) -> Hit:
     row, candidate = found.row, found.candidate
     joined = join_pieces([Piece(member["start"], member["end"], member["text"]) for member in members])
     return Hit(
@@ -82,6 +96,7 @@ def _hit(found: Found, members: Sequence[dict], header: str) -> Hit:
         chunks=len(members),
         header_length=len(header) + 1 if header else 0,
         metadata=row["document__metadata"] or {},
+        dataset=dataset,
     )
 
 

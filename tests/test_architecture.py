@@ -25,6 +25,7 @@ PURE = (
     "ingestion/extract",
     "ingestion/render",
     "ingestion/chunk",
+    "ingestion/datasets",
     "ingestion/reconcile.py",
     "kb/bundles",
     "kb/words",

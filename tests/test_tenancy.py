@@ -16,7 +16,7 @@ from ingestion.models import IngestionRun
 from kb import services
 from kb.access import actor_for_user
 from kb.embedding_models import register_model
-from kb.models import Blob, Document, File, Source
+from kb.models import Blob, Dataset, DatasetPart, Document, File, Source
 from retrieval.models import RetrievalTrace
 
 pytestmark = pytest.mark.django_db
@@ -72,6 +72,9 @@ def rows_of(organization, actor, document_name: str) -> dict[str, object]:
     ended = {"claim_token": uuid4(), "finished_at": timezone.now(), "status": "succeeded", "version": made.current}
     run = IngestionRun.objects.create(**of, **ended)
     push = IngestionRun.objects.create(kind="push", crawl_state={"document": str(document.id)}, **of, **ended)
+    dataset = Dataset.objects.create(key="a", key_hash=uuid4().bytes, name="acme_sales" if "Acme" in document_name else "sales", **of)
+    span = {"columns": [], "rows": 1, "size": 1, "start": 0, "end": 1}
+    DatasetPart.objects.create(organization=organization, knowledge_base=made, dataset=dataset, document=document, blob=blob, **span)
     key, _ = services.create_api_key(organization, name="key")
     own_model = {"name": "own", "provider": "hashing", "model": "own", "dimension": 256, "max_input_tokens": 256}
     model = register_model(actor, document=own_model)
@@ -82,6 +85,7 @@ def rows_of(organization, actor, document_name: str) -> dict[str, object]:
         "source_id": source.id,
         "file_id": file.id,
         "document_id": document.id,
+        "dataset_id": dataset.id,
         "run_id": run.id,
         "ingestion_id": push.id,
         "trace_id": RetrievalTrace.objects.create(organization=organization, query="secret plan", mode="keyword").id,

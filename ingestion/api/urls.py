@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from ingestion.api.datasets import DatasetQueryView, DatasetsView, DatasetView
 from ingestion.api.documents import DocumentsView, DocumentView
 from ingestion.api.events import RunEventsView
 from ingestion.api.explanations import WhyView
@@ -32,6 +33,9 @@ urlpatterns = [
     path(f"{SOURCE}/files", FilesView.as_view(), name="source-files"),
     path(f"{SOURCE}/files/<str:file_id>", FileView.as_view(), name="source-file"),
     path(f"{SOURCE}/files/<str:file_id>/content", FileContentView.as_view(), name="source-file-content"),
+    path("datasets", DatasetsView.as_view(), name="datasets"),
+    path("datasets/<str:dataset_id>", DatasetView.as_view(), name="dataset"),
+    path("datasets/<str:dataset_id>/query", DatasetQueryView.as_view(), name="dataset-query"),
     path("runs/<str:run_id>", RunView.as_view(), name="run"),
     path("runs/<str:run_id>/cancel", CancelRunView.as_view(), name="run-cancel"),
     path("runs/<str:run_id>/planned-removals", PlannedRemovalsView.as_view(), name="run-planned-removals"),

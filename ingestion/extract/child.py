@@ -16,8 +16,10 @@ from typing import Any, BinaryIO
 
 from config.errors import ExtractionError, LecternError
 from config.frames import pack_frame, read_frame
+from ingestion.datasets.wanted import Wanted
 from ingestion.extract import outbox
 from ingestion.extract.base import PROGRAM, WITHOUT_LANGUAGES, Limits, Served
+from ingestion.extract.cutting import cut, fitting, whole_spans
 from ingestion.extract.enclosure import close_in
 from ingestion.extract.extraction import content_hash, extract
 from ingestion.extract.language import forgo_model, load_model
@@ -92,35 +94,32 @@ def _perform(request: dict[str, Any], *, limits: Limits) -> dict[str, Any]:
         served = Served(**request["page"]) if request.get("page") else None
         written = Path(request["outbox"]) if request.get("outbox") else None
         extracted = extract(
-            path, name=request["name"], declared_type=request.get("declared_type"), limits=limits, served=served, outbox=written
+            path,
+            name=request["name"],
+            declared_type=request.get("declared_type"),
+            limits=limits,
+            served=served,
+            outbox=written,
+            tables=_tables(request),
         )
         wanted = request.get("chunk")
         if not extracted.markdown or request.get("known") == content_hash(extracted.title, extracted.markdown).hex():
             wanted = None
-        passages = _passages(extracted.markdown, wanted, title=extracted.title) if wanted else []
+        passages = cut(extracted.markdown, wanted, title=extracted.title, whole=whole_spans(extracted)) if wanted else []
         return {"extracted": extracted.to_json(), "passages": passages}
     if request["op"] == "chunk":
-        return {"passages": _passages(path.read_bytes().decode("utf-8"), request["chunk"], title=request["title"])}
+        return {"passages": cut(path.read_bytes().decode("utf-8"), request["chunk"], title=request["title"])}
+    if request["op"] == "query":
+        from ingestion.datasets.queries import answer_query
+
+        return answer_query(request, limits=limits)
     raise ExtractionError(f"There is no operation {request['op']!r}.", reason="internal")
 
 
-def _passages(markdown: str, wanted: dict[str, Any], *, title: str) -> list[dict[str, Any]]:
-    """Passages as plain values, each with the line of title and headings that is embedded above its text."""
-    # Kept out of the start: a probe never needs them.
-    from ingestion.chunk import ChunkSettings, Passage, chunk
-    from ingestion.chunk.context import context_line
-    from kb.providers.tokens import token_counter_for
-
-    counter = token_counter_for(wanted["tokenizer"])
-    return [
-        {
-            **{name: getattr(passage, name) for name in Passage.__slots__},
-            "context": context_line(
-                title, passage.heading_path, markdown[passage.start : passage.end], count=counter.count, reserve=wanted["reserve"]
-            ),
-        }
-        for passage in chunk(markdown, settings=ChunkSettings(**wanted["settings"]), count=counter)
-    ]
+def _tables(request: dict[str, Any]) -> Wanted | None:
+    if not request.get("tables"):
+        return None
+    return Wanted.of(request["tables"], fits=fitting(request.get("chunk")))
 
 
 def _take_pipes() -> tuple[BinaryIO, BinaryIO]:

@@ -8,11 +8,13 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from config.errors import ExtractionError
+from ingestion.datasets.wanted import Wanted
 from ingestion.extract.base import Extracted, Extractor, Limits, PageSpan, Served
 from ingestion.extract.encodings import clean
 from ingestion.extract.formats import EXTRACTORS, MINIMUM_CHARS
 from ingestion.extract.language import detect_language
 from ingestion.extract.sniff import sniff
+from ingestion.extract.tabular import TABULAR_FORMATS
 
 PROBE_CHARS = 64
 PROBE_SECONDS = 10.0
@@ -23,23 +25,46 @@ ADVICE_FOR_SITES = "Leave its address out with exclude_patterns if it is not wan
 
 
 def extract(
-    path: Path, *, name: str, declared_type: str | None, limits: Limits, served: Served | None = None, outbox: Path | None = None
+    path: Path,
+    *,
+    name: str,
+    declared_type: str | None,
+    limits: Limits,
+    served: Served | None = None,
+    outbox: Path | None = None,
+    tables: Wanted | None = None,
 ) -> Extracted:
     """Raises ExtractionError with the reason as a sentence; any other exception is a defect of the extractor.
     HTML that was `served` comes back without an error when it has no text: `page` says why, and holds its links.
-    `outbox` is a folder for the files that are made of it (attachments, datasets), where those are wanted."""
+    `outbox` is a folder for the files that are made of it (attachments, datasets), where those are wanted; `tables` is given where tables
+    shall become datasets, whose descriptions then stand for their rows."""
     if served is not None:
         name = _file_name(served.url) or name
     try:
         kind = sniff(path, name=name, declared_type=declared_type, served=served is not None)
-        extractor = EXTRACTORS.load(kind.format)
-        more = {"outbox": outbox} if _writes(extractor) else {}
-        extracted = extractor().extract(path, name=name, limits=limits, served=served, **more)
+        extracted = _datasets(path, kind.format, name=name, limits=limits, outbox=outbox, tables=tables)
+        if extracted is None:
+            extractor = EXTRACTORS.load(kind.format)
+            more = {"outbox": outbox} if _writes(extractor) else {}
+            extracted = extractor().extract(path, name=name, limits=limits, served=served, **more)
         return _finished(extracted, format=kind.format, name=name, limits=limits)
     except ExtractionError as error:
         if served is None:
             raise
         raise ExtractionError(error.happened, advice=ADVICE_FOR_SITES, reason=error.reason, retires=error.retires) from error
+
+
+def _datasets(path: Path, format: str, *, name: str, limits: Limits, outbox: Path | None, tables: Wanted | None) -> Extracted | None:
+    if tables is None or outbox is None:
+        return None
+    # DuckDB is large: it is imported with the first table.
+    from ingestion.datasets.tables import no_table, read_tables
+
+    if format in TABULAR_FORMATS:
+        return read_tables(path, format=format, name=name, wanted=tables, limits=limits, outbox=outbox)
+    if tables.mode == "tabular":
+        raise no_table(name)
+    return None
 
 
 @cache

@@ -115,8 +115,9 @@ class Child:
             self.close()  # what it still answers would be taken for the answer to something else
             raise
         finally:
-            for path, folder in zip(inside, written, strict=True):
-                path.unlink(missing_ok=True)
+            for request, path, folder in zip(requests, inside, written, strict=True):
+                for each in _places(request, path):
+                    each.unlink(missing_ok=True)
                 outbox.clear(folder)
         return results
 
@@ -225,17 +226,24 @@ def _result(reply: dict[str, Any], request: dict[str, Any], limits: Limits, writ
     return reply
 
 
+def _places(request: dict[str, Any], inside: Path) -> list[Path]:
+    """Where the request's files are lent: the first of them, and any `more`."""
+    return [inside, *(inside.with_name(f"{inside.name}-{place}") for place in range(len(request.get("more", ()))))]
+
+
 def _lend(request: dict[str, Any], inside: Path, written: Path) -> dict[str, Any]:
-    """The request in the child's own terms. The file is a hard link where the file system allows it, else a copy."""
-    path = Path(request["path"])
-    try:
-        os.link(path.resolve(), inside)
-    except OSError:
-        shutil.copyfile(path, inside)
+    """The request in the child's own terms. A file is a hard link where the file system allows it, else a copy."""
+    places = _places(request, inside)
+    for path, place in zip([request["path"], *request.get("more", ())], places, strict=True):
+        try:
+            os.link(Path(path).resolve(), place)
+        except OSError:
+            shutil.copyfile(path, place)
+    lent = request | {"path": str(inside)} | ({"more": [str(place) for place in places[1:]]} if request.get("more") else {})
     if not request.get("outbox"):
-        return request | {"path": str(inside)}
+        return lent
     written.mkdir()
-    return request | {"path": str(inside), "outbox": str(written)}
+    return lent | {"outbox": str(written)}
 
 
 def _sentence(reason: str, name: str, limits: Limits) -> str:

@@ -26,6 +26,8 @@ class Sandbox:
     `page` says that a web server gave the file, and HTML then comes back with its links. What has the content
     hash `known` (in hex) is not cut.
     {op: "chunk", path, title, chunk} -> {passages}; `path` holds Markdown.
+    {op: "query", path, more, sql, views, max_rows} -> {columns, rows, truncated}: ingestion.datasets.queries; `more` are further files.
+    `tables` (fields of ingestion.datasets.wanted.Wanted) of an extraction with an outbox says that tables shall become datasets.
     `tokenizer` is a name that kb.providers.tokens knows; `readable` names folders outside of the Python prefix where one lies.
     Without `languages` a child has 90 MB less and says no language; among code pages that all fit it takes the likeliest by its bytes.
 

@@ -10,6 +10,7 @@ from django.db.models import Sum
 from config.errors import ExtractionError, Unavailable
 from ingestion import claims, wakes
 from ingestion.models import IngestionRun, RunItem
+from ingestion.outboxes import keep_files
 from ingestion.plan import Plan, plan_for
 from ingestion.reading import Reading, read_items, text_hash
 from ingestion.sources.web import frontier, pages
@@ -79,7 +80,7 @@ def extract_items(run: IngestionRun, items: list[RunItem], plan: Plan) -> None:
         items = [item for item in items if item not in gone]
     readings: list[Reading] = []
     known = {item.id: digest for item in items if item.url and (digest := pages.known_hash(item, run, plan))}
-    results = read_items(items, plan, seconds=BATCH_SECONDS, known=known) if items else []
+    results = read_items(items, plan, seconds=BATCH_SECONDS, known=known, keep=keep_files) if items else []
     for item, result in zip(items, results, strict=False):
         if isinstance(result, Reading):
             readings.append(result)
@@ -203,6 +204,7 @@ def _fail(run: IngestionRun, item: RunItem, error: ExtractionError) -> None:
         document.last_error = error.message
         if error.retires:
             document.chunks.all().delete()
+            document.dataset_parts.all().delete()
             document.content_hash = document.markdown = None
             document.chunk_count, document.generation = 0, document.generation + 1
         document.save(update_fields=["last_error", "content_hash", "markdown", "chunk_count", "generation"])

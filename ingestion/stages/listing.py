@@ -90,9 +90,15 @@ def item_for(run: IngestionRun, entry: Listed, plan: Plan) -> RunItem:
     elif document.quarantined_hash is not None and bytes(document.quarantined_hash) == entry.content_hash:
         item.stage, item.verdict, item.reason = Stage.DONE, Verdict.FAILED, "quarantined"
         item.error = "These bytes killed their worker in an earlier run. Change the file to have it tried again."
-    elif same_bytes and document.markdown_id and document.extract_fingerprint == plan.fingerprints["extract"]:
-        item.markdown_id = document.markdown_id  # only cutting or embedding changed: read nothing again
+    elif same_bytes and _may_be_cut_again(document, plan):
+        item.markdown_id = document.markdown_id
     return item
+
+
+def _may_be_cut_again(document: Document, plan: Plan) -> bool:
+    """Where only cutting or embedding changed, nothing is read again; but datasets are described for the size that they are cut to."""
+    same_text = document.extract_fingerprint == plan.fingerprints["extract"]
+    return bool(document.markdown_id and same_text and not document.metadata.get("datasets"))
 
 
 def is_current(document: Document, run: IngestionRun, plan: Plan) -> bool:

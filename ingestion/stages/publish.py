@@ -13,6 +13,7 @@ from ingestion import claims
 from ingestion.generations import Difference, Generation, Passage, compare, prepare
 from ingestion.models import EmbeddedText, IngestionRun, RunItem
 from ingestion.models.embedded_texts import unpack_vector
+from ingestion.parts import fits_now, lock_datasets, put_parts
 from ingestion.plan import plan_for
 from ingestion.rows import update_rows
 from ingestion.stages.items import Outcome, advance, close, close_all, close_superseded, give_back, own, take
@@ -69,18 +70,22 @@ def publish_items(run: IngestionRun, generations: list[Generation]) -> None:
 def _publish(run: IngestionRun, generations: list[Generation]) -> None:
     held = {item.id for item in own(run, [generation.item for generation in generations])}
     generations = [generation for generation in generations if generation.item.id in held]
+    datasets = lock_datasets(run, [generation.item for generation in generations])
     documents = _lock_documents(run, generations)
     pairs = [(documents[g.item.id], g) for g in generations if g.item.id in documents]
     difference = compare(pairs, space=run.space_id)
     paid = _paid_vectors(run, {passage.text_hash for _, _, passage in difference.new})
     lacking = {document.id for document, _, passage in difference.new if passage.text_hash not in paid}
+    lacking |= {document.id for document, generation in pairs if not fits_now(document, generation.item, datasets)}
     if lacking:
-        # Vectors were forgotten or collected since they were paid: their documents are read again, so that they are wanted again.
+        # Vectors were forgotten or collected since they were paid, or another file of a dataset came in between: their documents are read
+        # again, so that they are wanted again.
         advance(Stage.FETCHED, [(g.item, {"markdown": None}) for document, g in pairs if document.id in lacking])
         pairs = [(document, g) for document, g in pairs if document.id not in lacking]
         difference = compare(pairs, space=run.space_id)
     _apply(run, difference, paid)
     update_rows(Document, [(document.id, _values(run, document, generation)) for document, generation in pairs])
+    put_parts([(document, generation.item) for document, generation in pairs], datasets)
     if run.source.kind == Source.Kind.DIRECT:
         for document, _ in pairs:
             _remove_namesakes(run, document)

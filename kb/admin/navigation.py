@@ -14,6 +14,7 @@ GROUPS: dict[str, list[tuple[str, str, str]]] = {
         ("Sources", "kb.Source", "source"),
         ("Documents", "kb.Document", "description"),
         ("Files", "kb.File", "attach_file"),
+        ("Datasets", "kb.Dataset", "table_view"),
         ("Runs", "ingestion.IngestionRun", "sync"),
         ("Schedules", "ingestion.SourceSchedule", "schedule"),
     ],

@@ -1,5 +1,6 @@
 from kb.models import derived
 from kb.models.base import MAX_KEY_LENGTH, TenantRow, file_key, key_hash
+from kb.models.datasets import Dataset, DatasetPart
 from kb.models.documents import Blob, Chunk, Document, File
 from kb.models.knowledge_bases import KnowledgeBase, KnowledgeBaseVersion, Source
 from kb.models.spaces import DIMENSIONS, EmbeddingModel, EmbeddingSpace
@@ -11,6 +12,8 @@ __all__ = [
     "ApiKey",
     "Blob",
     "Chunk",
+    "Dataset",
+    "DatasetPart",
     "Document",
     "EmbeddingModel",
     "EmbeddingSpace",

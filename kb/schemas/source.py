@@ -52,6 +52,11 @@ class SourceSettings(Document):
         description="A run that would remove more than this share of the source's documents (and more than 10) removes nothing, ends "
         "`needs_confirmation`, and an editor confirms or rejects.",
     )
+    tables: Literal["auto", "text", "tabular"] = Field(
+        default="auto",
+        description="`auto` makes datasets of CSV, TSV, Parquet and sheets with a header and 20 rows; `text` reads them as text; `tabular` "
+        "makes a dataset of every table and refuses files without one.",
+    )
     time_budget_minutes: int = Field(default=10, ge=1, le=1440, description="Minutes of crawling or listing worked per run.")
 
 

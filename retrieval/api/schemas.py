@@ -54,6 +54,13 @@ class ShownDocument(_Shown):
     language: str | None
 
 
+class ShownDataset(_Shown):
+    """A table: `POST /api/v1/datasets/{id}/query` runs SQL over it."""
+
+    id: UUID
+    name: str
+
+
 class ShownHit(_Shown):
     citation: str = Field(description="Id to cite the passage by; opaque.")
     text: str
@@ -67,6 +74,7 @@ class ShownHit(_Shown):
     match: ShownSpan = Field(description="The chunk that was found.")
     chunks: int = Field(description="How many chunks were joined.")
     metadata: dict[str, Any]
+    dataset: ShownDataset | None = Field(description="The table that this passage describes.")
 
 
 class ShownMinScore(_Shown):

@@ -23,12 +23,15 @@ def operator(admin_user):
 def filled(knowledge_base, organization, source, alice, bob, carol, hashing_model):
     """One row of every table."""
     from kb import services
-    from kb.models import Blob, Chunk, Document, File, IdempotencyKey
+    from kb.models import Blob, Chunk, Dataset, DatasetPart, Document, File, IdempotencyKey
 
     blob = Blob.objects.create(organization=organization, sha256=b"1" * 32, size=3, storage_key="k")
     file = File.objects.create(organization=organization, blob=blob, name="Plan Acme.md", size=3, sha256=b"1" * 32)
     of = {"organization": organization, "knowledge_base": knowledge_base}
     document = Document.objects.create(source=source, key="plan", key_hash=b"1" * 16, title="Plan of Acme", file=file, **of)
+    dataset = Dataset.objects.create(source=source, key="plan", key_hash=b"1" * 16, name="plan_of_acme", **of)
+    columns = [{"name": "day", "type": "DATE", "is_empty": False}]
+    DatasetPart.objects.create(dataset=dataset, document=document, blob=blob, columns=columns, rows=3, size=3, start=0, end=9, **of)
     chunk = Chunk.objects.create(
         **of,
         document=document,
