@@ -80,18 +80,19 @@ def manual(scratch: Path, pages: int) -> Path:
 
 
 def ratio(crawls: Crawls, folder: Path, scratch: Path, *, processes: int, rounds: int, depth: int) -> dict[str, Any]:
-    """The same site by both in turn. Scrapy twice: reading pages, and also cutting them as ours always does."""
+    """The same site by both in turn. Scrapy with our extraction, then cutting as ours does, then with trafilatura."""
     crawls.use(processes)
-    rates: dict[str, list[float]] = {"ours": [], "scrapy": [], "cutting": []}
+    rates: dict[str, list[float]] = {"ours": [], "scrapy": [], "cutting": [], "trafilatura": []}
     with served(folder) as site:
         with served(manual_once(scratch)) as warm_up:
             crawls.crawl(warm_up, depth=2)  # the children that read pages are up
         seeds = spread(site, scratch, depth=depth) if processes > 1 else []
         for _ in range(rounds):
             ours = crawls.crawl(site, depth=depth)
-            plain = scrapy(site, scratch, seeds, processes=processes, depth=depth, passages=False)
-            cutting = scrapy(site, scratch, seeds, processes=processes, depth=depth, passages=True)
-            for name, crawled in (("ours", ours), ("scrapy", plain), ("cutting", cutting)):
+            plain = scrapy(site, scratch, seeds, processes=processes, depth=depth, reading="ours")
+            cutting = scrapy(site, scratch, seeds, processes=processes, depth=depth, reading="cutting")
+            usual = scrapy(site, scratch, seeds, processes=processes, depth=depth, reading="trafilatura")
+            for name, crawled in (("ours", ours), ("scrapy", plain), ("cutting", cutting), ("trafilatura", usual)):
                 rates[name].append(crawled.pages_per_s)
                 say(f"{name}, {processes}: {crawled.pages} pages, {crawled.pages_per_s:.1f}/s, ms of CPU {crawled.cpu_ms_per_page()}")
     return {
@@ -102,11 +103,14 @@ def ratio(crawls: Crawls, folder: Path, scratch: Path, *, processes: int, rounds
         "ratio": middle([a / b for a, b in zip(rates["ours"], rates["scrapy"], strict=True)], digits=2),
         "scrapy_cutting_pages_per_s": middle(rates["cutting"]),
         "ratio_cutting": middle([a / b for a, b in zip(rates["ours"], rates["cutting"], strict=True)], digits=2),
+        "scrapy_trafilatura_pages_per_s": middle(rates["trafilatura"]),
+        "ratio_trafilatura": middle([a / b for a, b in zip(rates["ours"], rates["trafilatura"], strict=True)], digits=2),
         "peak_rss_mb": max(ours.rss_mb.values()),
         "rss_mb": ours.rss_mb,
         "cpu_ms_per_page": ours.cpu_ms_per_page(),
         "scrapy_cpu_ms_per_page": plain.cpu_ms_per_page()["all"],
         "scrapy_cutting_cpu_ms_per_page": cutting.cpu_ms_per_page()["all"],
+        "scrapy_trafilatura_cpu_ms_per_page": usual.cpu_ms_per_page()["all"],
         "scrapy_pages": plain.pages,
         "cpus": os.cpu_count(),
         "load": round(os.getloadavg()[0], 1),
@@ -122,11 +126,11 @@ def manual_once(scratch: Path) -> Path:
     return folder if folder.exists() else manual(scratch, 60)
 
 
-def scrapy(site: Served, scratch: Path, seeds: list[Any], *, processes: int, depth: int, passages: bool) -> Crawled:
+def scrapy(site: Served, scratch: Path, seeds: list[Any], *, processes: int, depth: int, reading: str) -> Crawled:
     """From the first spider's start to the last one's end; imports and models are loaded before."""
     listed = scratch / "seeds.json"
     listed.write_text(json.dumps(seeds))
-    job = {"start": site.url, "depth": depth, "seeds": str(listed), "passages": passages}
+    job = {"start": site.url, "depth": depth, "seeds": str(listed), "reading": reading}
     spiders = []
     for number in range(processes):
         own = job | {"share": [number, processes], "out": str(scratch / f"scrapy-{number}.jsonl")}
@@ -139,7 +143,7 @@ def scrapy(site: Served, scratch: Path, seeds: list[Any], *, processes: int, dep
 
 def spread(site: Served, scratch: Path, *, depth: int) -> list[Any]:
     """Every address with its depth, for spiders that share the site: each then need not be told what the others find."""
-    scrapy(site, scratch, [], processes=1, depth=depth, passages=False)
+    scrapy(site, scratch, [], processes=1, depth=depth, reading="ours")
     with open(scratch / "scrapy-0.jsonl") as lines:
         return [[page["url"], page["level"]] for page in map(json.loads, lines)]
 

@@ -1,9 +1,10 @@
-"""The crawler that ours is measured beside: Scrapy, with our rules for links and our extraction, in one process.
+"""The crawler that ours is measured beside: Scrapy, with our rules for links, in one process.
 
-python tests/benchmarks/crawling/spider.py '{"start": …, "depth": …, "out": …, "seeds": FILE, "share": [0, 2], "passages": false}'
+python tests/benchmarks/crawling/spider.py '{"start": …, "depth": …, "out": …, "seeds": FILE, "share": [0, 2], "reading": "ours"}'
 
 It is given what it would otherwise have to share: of several processes each gets its half of the addresses from the start, and
-keeps to it. What it reads goes to a file, a line a page.
+keeps to it. What it reads goes to a file, a line a page. `reading` is `ours` (our extraction), `cutting` (and the passages that we
+make of it) or `trafilatura` (what a Scrapy project usually reads pages with, links by our rules from Scrapy's own tree).
 """
 
 import json
@@ -19,11 +20,13 @@ from zlib import crc32
 ROOT = Path(__file__).resolve().parents[3]
 sys.path[0] = str(ROOT)
 
+import trafilatura  # noqa: E402
 from scrapy import Request, Spider  # noqa: E402
 from scrapy.crawler import CrawlerProcess  # noqa: E402
 from scrapy.http import Response  # noqa: E402
 
 from ingestion.crawl.admission import Admission  # noqa: E402
+from ingestion.crawl.links import page_links  # noqa: E402
 from ingestion.crawl.scope import Scope  # noqa: E402
 from ingestion.extract import Limits  # noqa: E402
 from ingestion.extract.child import _perform  # noqa: E402
@@ -60,7 +63,8 @@ class SiteSpider(Spider):
         self.admission = Admission(scope)
         self.known: set[str] = set()
         self.file = Path(tempfile.gettempdir()) / f"spider-{os.getpid()}.html"
-        self.chunk = CHUNK if job["passages"] else None
+        self.read = self.read_by_trafilatura if job["reading"] == "trafilatura" else self.read_by_ours
+        self.chunk = CHUNK if job["reading"] == "cutting" else None
 
     async def start(self) -> Any:
         seeds = json.loads(Path(self.job["seeds"]).read_text())
@@ -82,6 +86,20 @@ class SiteSpider(Spider):
         self.file.unlink(missing_ok=True)
 
     def parse(self, response: Response, level: int) -> Iterator[Any]:
+        item, links = self.read(response)
+        yield {"url": response.url, "level": level, **item}
+        if level < self.job["depth"]:
+            for url, nofollow in links:
+                if not nofollow:
+                    yield from self.ask(url, level + 1)
+
+    def read_by_trafilatura(self, response: Response) -> tuple[dict[str, Any], list[tuple[str, bool]]]:
+        tree = response.selector.root
+        found = page_links(tree, url=response.url, agent=SETTINGS["USER_AGENT"])
+        markdown = trafilatura.extract(response.text, url=response.url, output_format="markdown", include_links=True, with_metadata=True)
+        return {"title": tree.findtext(".//title") or "", "markdown": markdown or ""}, [(link.url, link.nofollow) for link in found.links]
+
+    def read_by_ours(self, response: Response) -> tuple[dict[str, Any], list[tuple[str, bool]]]:
         self.file.write_bytes(response.body)
         request = {
             "op": "extract", "path": str(self.file), "name": response.url, "declared_type": "text/html",
@@ -89,11 +107,8 @@ class SiteSpider(Spider):
         }  # fmt: skip
         answer = _perform(request, limits=LIMITS)
         extracted = answer["extracted"]
-        yield {"url": response.url, "level": level, "title": extracted["title"], "markdown": extracted["markdown"]}
-        if level < self.job["depth"]:
-            for url, _text, nofollow in extracted["page"]["links"]:
-                if not nofollow:
-                    yield from self.ask(url, level + 1)
+        links = [(url, nofollow) for url, _text, nofollow in extracted["page"]["links"]]
+        return {"title": extracted["title"], "markdown": extracted["markdown"]}, links
 
 
 def main(job: dict[str, Any]) -> None:
