@@ -19,6 +19,7 @@ from ingestion.extract.pdf_headings import Entry, mark_headings, outline
 from ingestion.extract.pdf_lines import Line, PageText
 from ingestion.extract.pdf_order import in_reading_order
 from ingestion.extract.pdf_paragraphs import join_paragraphs, mend_page_breaks, vocabulary
+from ingestion.extract.pdf_repair import repaired
 from ingestion.extract.pdf_running import without_running
 from ingestion.extract.pdf_scans import MIN_TEXT_CHARS, is_scan, is_unread, is_usable
 from ingestion.extract.pdf_second import SecondReader
@@ -52,7 +53,7 @@ class _Document:
     cut: bool
     metadata: dict[str, str] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
-    second: bool = False
+    mended: bool = False
 
 
 class PdfExtractor:
@@ -75,29 +76,47 @@ class PdfExtractor:
 
 
 def _read(data: Path, *, name: str, limits: Limits) -> _Document:
-    """By pdfium; by pypdf when that cannot open it or any page of it. Raises ExtractionError."""
+    """By pdfium; if that opens no page, by pdfium with a new page tree, then by pypdf. Raises ExtractionError."""
     deadline = time.monotonic() + limits.max_seconds
     second = SecondReader(data, name=name)
-    try:
-        with open_document(data, name=name) as opened:
-            count = len(opened)
-            pages = list(_until(_pages(opened, second, limits=limits), count, name=name, limits=limits, deadline=deadline))
-            entries = outline(opened) if limits.stop_after_chars is None else []
-            metadata = {key.lower(): value for key, value in opened.get_metadata_dict(skip_empty=True).items()}
-        if not all(page.damaged for page in pages):
-            return _Document(pages, count, len(pages) < count, metadata, entries)
-    except ExtractionError as error:
-        if error.reason != "damaged":
-            raise
+    readers = (
+        lambda: _by_first(data, second, name=name, limits=limits, deadline=deadline),
+        lambda: _by_first(repaired(data), second, name=name, limits=limits, deadline=deadline, mended=True),
+        lambda: _by_second(second, name=name, limits=limits, deadline=deadline),
+    )
+    for reader in readers:
+        try:
+            document = reader()
+        except ExtractionError as error:
+            if error.reason != "damaged":
+                raise
+            continue
+        if any(page.length for page in document.pages) or not (document.mended or all(page.damaged for page in document.pages)):
+            return document
+    raise damaged(name)
+
+
+def _by_first(
+    data: Path | bytes | None, second: SecondReader, *, name: str, limits: Limits, deadline: float, mended: bool = False
+) -> _Document:
+    if data is None:
+        raise damaged(name)
+    with open_document(data, name=name) as opened:
+        count = len(opened)
+        pages = list(_until(_pages(opened, second, limits=limits), name=name, limits=limits, deadline=deadline))
+        entries = outline(opened) if limits.stop_after_chars is None else []
+        metadata = {key.lower(): value for key, value in opened.get_metadata_dict(skip_empty=True).items()}
+    return _Document(pages, count, len(pages) < count, metadata, entries, mended)
+
+
+def _by_second(second: SecondReader, *, name: str, limits: Limits, deadline: float) -> _Document:
     count = len(second)
     plain = (_Page(index + 1, plain=_plain(second, index)) for index in range(min(count, limits.max_pages)))
-    pages = list(_until(plain, count, name=name, limits=limits, deadline=deadline))
-    if not any(page.plain for page in pages):
-        raise damaged(name)
-    return _Document(pages, count, len(pages) < count, second=True)
+    pages = list(_until(plain, name=name, limits=limits, deadline=deadline))
+    return _Document(pages, count, len(pages) < count, mended=True)
 
 
-def _until(pages: Iterator[_Page], count: int, *, name: str, limits: Limits, deadline: float) -> Iterator[_Page]:
+def _until(pages: Iterator[_Page], *, name: str, limits: Limits, deadline: float) -> Iterator[_Page]:
     """The pages until there is enough text. Raises ExtractionError when the time is over."""
     length = 0
     for page in pages:
@@ -175,8 +194,8 @@ def _assembled(document: _Document) -> tuple[str, list[PageSpan]]:
 
 def _warnings(document: _Document, *, scans: list[int], limits: Limits) -> list[str]:
     count, warnings = document.count, []
-    if document.second:
-        warnings.append("The file is damaged: it was read without its layout, and parts may be missing.")
+    if document.mended:
+        warnings.append("The file is damaged: what could be found of it was read, parts may be missing.")
     if unreadable := sum(page.damaged for page in document.pages):
         warnings.append(f"{unreadable} of {count} pages are damaged and were left out.")
     if scans:

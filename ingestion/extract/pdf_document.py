@@ -1,5 +1,6 @@
 """Opening a PDF by pdfium: the two ways in which that fails, as sentences."""
 
+import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,12 +12,14 @@ from config.errors import ExtractionError
 
 
 @contextmanager
-def open_document(data: Path, *, name: str) -> Iterator[pdfium.PdfDocument]:
+def open_document(data: Path | bytes, *, name: str) -> Iterator[pdfium.PdfDocument]:
     """The document, closed at the end; an empty password is tried by pdfium itself. Raises ExtractionError "encrypted" or "damaged"."""
     try:
         document = pdfium.PdfDocument(data)
     except pdfium.PdfiumError as error:
-        if getattr(error, "err_code", None) in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
+        code = getattr(error, "err_code", None)
+        # It calls a file without a catalog a matter of security as well.
+        if code == raw.FPDF_ERR_PASSWORD or (code == raw.FPDF_ERR_SECURITY and _says_encrypted(data)):
             raise needs_password(name) from error
         raise damaged(name) from error
     try:
@@ -25,6 +28,13 @@ def open_document(data: Path, *, name: str) -> Iterator[pdfium.PdfDocument]:
         yield document
     finally:
         document.close()
+
+
+def _says_encrypted(data: Path | bytes) -> bool:
+    if isinstance(data, bytes):
+        return b"/Encrypt" in data
+    with data.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return content.find(b"/Encrypt") >= 0
 
 
 def needs_password(name: str) -> ExtractionError:

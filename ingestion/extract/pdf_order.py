@@ -103,8 +103,8 @@ def _split(lines: Sequence[Line], gutter: float, page: PageText) -> list[Line]:
 
 
 def _cut(line: Line, gutter: float, page: PageText) -> int | None:
-    """The first character right of the gutter, if none stands on it and all after it are right of it as well."""
-    cut = None
+    """The first character right of the gutter, if the line has a gap there and all after it are right of it as well."""
+    cut, last = None, line.box[0]
     for char in range(line.first, line.end):
         if not page.char(char).strip():
             continue
@@ -112,7 +112,10 @@ def _cut(line: Line, gutter: float, page: PageText) -> int | None:
         if left < gutter < right or (cut is not None and right <= gutter):
             return None
         if cut is None and left >= gutter:
+            if left - last < MIN_GUTTER / 2:
+                return None
             cut = char
+        last = right
     return cut
 
 

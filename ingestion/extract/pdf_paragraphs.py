@@ -7,7 +7,7 @@ from statistics import median
 
 from ingestion.extract.pdf_lines import Line
 from ingestion.extract.pdf_rtl import has_rtl
-from ingestion.extract.pdf_text import BULLET, CJK, HYPHEN_END, ROW_END, SYMBOL_BULLET
+from ingestion.extract.pdf_text import BULLET, CJK, ROW_END, SYMBOL_BULLET, ends_in_hyphen
 
 # In widths of a line's letters; in font sizes; in distances between the page's lines.
 SLACK = 1.5
@@ -19,6 +19,8 @@ SINGLE_LEADING = 1.75
 NEIGHBOURS = 6
 # Parts of a compound that count as words of their own.
 MIN_PART = 4
+# Characters at the end of a line that are looked at: lines may be very long.
+TAIL = 64
 # No word: there are lines of Hangul that end with a space.
 SPACED = " "
 
@@ -37,7 +39,7 @@ def vocabulary(lines: Iterable[Line]) -> set[str]:
         if not line.table and line.spaced and _HANGUL.match(line.text[-1]):
             known.add(SPACED)
         words = _WORD.findall(line.text.casefold())
-        known.update(words[:-1] if line.broken or HYPHEN_END.search(line.text) else words)
+        known.update(words[:-1] if line.broken or ends_in_hyphen(line.text) else words)
     return known
 
 
@@ -45,10 +47,10 @@ def mend_page_breaks(pages: Sequence[list[Line]], known: set[str]) -> None:
     """A word that was broken at the end of a page comes whole on that page."""
     for lines, following in pairwise(page for page in pages if page):
         last, first = lines[-1], following[0]
-        if last.table or first.table or not HYPHEN_END.search(last.text) or not first.text[:1].islower():
+        if last.table or first.table or not ends_in_hyphen(last.text) or not first.text[:1].islower():
             continue
         word, _, rest = first.text.partition(" ")
-        last.text = _healed(last.text[:-1], word, known)
+        last.text = "".join(_healed(last.text[:-1], word, known))
         if rest:
             first.text = rest
         else:
@@ -57,46 +59,71 @@ def mend_page_breaks(pages: Sequence[list[Line]], known: set[str]) -> None:
 
 def join_paragraphs(lines: Sequence[Line], known: set[str]) -> str:
     """Markdown: headings by their level, paragraphs, and short lines (rows of tables, verse, addresses) as lines."""
-    blocks: list[str] = []
-    current, flowing = "", False
+    if not lines:
+        return ""
+    blocks = _Blocks(known)
     leading = _leading(lines)
-    for index, line in enumerate(lines):
-        before = lines[index - 1] if index else None
-        text = line.text if line.level or line.table else _LEADING_MARK.sub(r"\\\1", SYMBOL_BULLET.sub("- ", line.text))
-        if before is None:
-            current = text
-        elif line.table or before.table:
-            blocks.append(_marked(current, before))
-            current, flowing = text, False
-        elif line.level or before.level:
-            if line.level == before.level and _is_below(before, line, WIDE_GAP * max(leading, SINGLE_LEADING * line.size)):
-                current = _joined(current, before, text, known)
-            else:
-                blocks.append(_marked(current, before))
-                current = text
-            flowing = False
-        elif _goes_on(lines, index, leading):
-            if not flowing and "\n" in current:
-                head, _, current = current.rpartition("\n")
-                blocks.append(head)
-            current = _joined(current, before, text, known)
-            flowing = True
-        elif flowing or not _is_near(before, line, leading) or (BULLET.match(line.text) and _continues_later(lines, index, leading)):
-            blocks.append(current)
-            current, flowing = text, False
+    blocks.start(lines[0])
+    flowing = False
+    for index in range(1, len(lines)):
+        before, line = lines[index - 1], lines[index]
+        goes_on = _is_whole(before, line, leading) if before.level or line.level else _goes_on(lines, index, leading)
+        if goes_on and not before.table and not line.table:
+            blocks.go_on(before, line)
+        elif flowing or before.level or line.level or before.table or line.table or _is_apart(lines, index, leading):
+            blocks.start(line)
         else:
-            current = f"{current}\n{text}"
-    if lines:
-        blocks.append(_marked(current, lines[-1]))
-    return "\n\n".join(blocks)
+            blocks.add_row(line)
+        flowing = goes_on
+    return blocks.markdown()
 
 
-def _marked(text: str, line: Line) -> str:
-    return f"{'#' * line.level} {text}" if line.level else text
+class _Blocks:
+    """What is written so far. A block is rows, a row the pieces of its lines: nothing that grows is copied or searched again."""
+
+    def __init__(self, known: set[str]) -> None:
+        self._known = known
+        self._done: list[str] = []
+        self._rows: list[list[str]] = []
+
+    def start(self, line: Line) -> None:
+        self._close(self._rows)
+        self._rows = [[f"{'#' * line.level} {line.text}" if line.level else _text(line)]]
+
+    def add_row(self, line: Line) -> None:
+        self._rows.append([_text(line)])
+
+    def go_on(self, before: Line, line: Line) -> None:
+        """The last row becomes a paragraph of its own and goes on with this line."""
+        self._close(self._rows[:-1])
+        row = self._rows[-1]
+        self._rows = [row]
+        row[-1], text = _seam(row[-1], before, _text(line), self._known)
+        row.append(text)
+
+    def markdown(self) -> str:
+        self._close(self._rows)
+        return "\n\n".join(self._done)
+
+    def _close(self, rows: list[list[str]]) -> None:
+        if rows:
+            self._done.append("\n".join("".join(row) for row in rows))
 
 
-def _continues_later(lines: Sequence[Line], index: int, leading: float) -> bool:
-    return index + 1 < len(lines) and _goes_on(lines, index + 1, leading)
+def _text(line: Line) -> str:
+    return line.text if line.level or line.table else _LEADING_MARK.sub(r"\\\1", SYMBOL_BULLET.sub("- ", line.text))
+
+
+def _is_whole(before: Line, line: Line, leading: float) -> bool:
+    """Whether two lines are one heading."""
+    return line.level == before.level and _is_below(before, line, WIDE_GAP * max(leading, SINGLE_LEADING * line.size))
+
+
+def _is_apart(lines: Sequence[Line], index: int, leading: float) -> bool:
+    """Whether a line that does not go on from the one before is another block: far from it, or the first of an item of a list."""
+    before, line = lines[index - 1], lines[index]
+    later = index + 1 < len(lines) and _goes_on(lines, index + 1, leading)
+    return not _is_near(before, line, leading) or (later and BULLET.match(line.text) is not None)
 
 
 def _leading(lines: Sequence[Line]) -> float:
@@ -124,9 +151,9 @@ def _goes_on(lines: Sequence[Line], index: int, leading: float) -> bool:
         return True
     if before.turn != line.turn or abs(before.size - line.size) > SAME_SIZE * max(before.size, line.size):
         return False
-    if BULLET.match(line.text) or ROW_END.search(before.text):
+    if BULLET.match(line.text) or ROW_END.search(before.text[-TAIL:]):
         return False
-    if HYPHEN_END.search(before.text) and line.text[:1].islower():
+    if ends_in_hyphen(before.text) and line.text[:1].islower():
         return True
     if not _is_full(lines, index - 1, line):
         return False
@@ -144,10 +171,12 @@ def _is_full(lines: Sequence[Line], index: int, follower: Line) -> bool:
         for other in lines[max(0, index - NEIGHBOURS) : index + NEIGHBOURS + 1]
         if other.turn == line.turn and _overlap(other, line) and abs(other.size - line.size) <= SAME_SIZE * line.size
     ]
+    # One line may run beyond its column, as a title does.
+    edge = 1 if len(near) > 3 else 0
     if has_rtl(line.text) and has_rtl(follower.text):
-        slack = line.box[0] - min(other.box[0] for other in near)
+        slack = line.box[0] - sorted(other.box[0] for other in near)[edge]
     else:
-        slack = max(other.box[2] for other in near) - line.box[2]
+        slack = sorted((other.box[2] for other in near), reverse=True)[edge] - line.box[2]
     letter = follower.width / max(len(follower.text), 1)
     word = 1 if CJK.match(follower.text) else len(follower.text.split(" ", 1)[0]) + 1
     return slack < (word + SLACK - 1) * letter and line.width > 12 * letter
@@ -158,21 +187,22 @@ def _is_indented(before: Line, line: Line) -> bool:
     return shift > INDENT * line.size and not BULLET.match(before.text)
 
 
-def _joined(current: str, before: Line, text: str, known: set[str]) -> str:
+def _seam(tail: str, before: Line, text: str, known: set[str]) -> tuple[str, str]:
+    """What stands before and after the seam of two lines; `tail` is the last piece written."""
     if before.broken:
-        return _healed(current, text, known)
-    if HYPHEN_END.search(current):
-        return _healed(current[:-1], text, known) if text[:1].islower() else current + text
-    if _HANGUL.match(current[-1]) and _HANGUL.match(text[0]) and not before.spaced and SPACED in known:
-        return current + text  # lines break inside words, and those between words end with a space
-    return current + text if CJK.match(current[-1]) and CJK.match(text[0]) else f"{current} {text}"
+        return _healed(tail, text, known)
+    if ends_in_hyphen(tail):
+        return _healed(tail[:-1], text, known) if text[:1].islower() else (tail, text)
+    if _HANGUL.match(tail[-1:]) and _HANGUL.match(text[:1]) and not before.spaced and SPACED in known:
+        return tail, text  # lines break inside words, and those between words end with a space
+    return (tail, text) if CJK.match(tail[-1:]) and CJK.match(text[:1]) else (tail, f" {text}")
 
 
-def _healed(start: str, text: str, known: set[str]) -> str:
+def _healed(start: str, text: str, known: set[str]) -> tuple[str, str]:
     """A word that a hyphen broke: without it, unless both parts are words here and the whole is none."""
-    first, last = _LAST_WORD.search(start), _FIRST_WORD.match(text)
+    first, last = _LAST_WORD.search(start[-TAIL:]), _FIRST_WORD.match(text[:TAIL])
     if not first or not last or not text[:1].islower():
-        return f"{start}-{text}"
+        return f"{start}-", text
     one, other = first[0].casefold(), last[0].casefold()
     compound = min(len(one), len(other)) >= MIN_PART and one + other not in known and one in known and other in known
-    return f"{start}-{text}" if compound else start + text
+    return (f"{start}-" if compound else start), text

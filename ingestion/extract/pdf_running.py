@@ -10,13 +10,14 @@ MIN_PAGES = 3
 # Left and right pages may differ, and a picture may stand where one would be.
 MAX_STEP = 2
 EDGE_LINES = 2
+MAX_CHARS = 200
 # Points by which the same line may stand elsewhere on the next page.
 SHIFT = 4
 # A number beside words may be an invoice's as well as a page's: so many pages must agree.
 NUMBERED_PAGES = 8
 MAX_OFFSET = 500
 AGREEING = 0.8
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"\d{1,9}")
 _ROMAN = re.compile(r"\W*[ivxlcdm]{1,7}\W*", re.IGNORECASE)
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 _PAGE_WORDS = frozenset({"page", "of", "seite", "von", "sur", "de", "pagina", "página", "стр", "страница", "sida", "av", "side", "af"})
@@ -42,7 +43,7 @@ def without_running(pages: Sequence[list[Line]]) -> list[list[Line]]:
 def _edges(lines: Sequence[Line]) -> list[int]:
     """Indices of the topmost and lowest lines."""
     order = sorted(range(len(lines)), key=lambda at: lines[at].middle)
-    return [at for at in {*order[:EDGE_LINES], *order[-EDGE_LINES:]} if not lines[at].table]
+    return [at for at in {*order[:EDGE_LINES], *order[-EDGE_LINES:]} if not lines[at].table and len(lines[at].text) <= MAX_CHARS]
 
 
 def _pattern(text: str) -> str:

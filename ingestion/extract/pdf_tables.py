@@ -12,7 +12,7 @@ import pypdfium2 as pdfium
 
 from ingestion.extract.pdf_lines import Box, Line, PageText, upright
 from ingestion.extract.pdf_rules import Rule, page_rules
-from ingestion.extract.pdf_text import HYPHEN_END
+from ingestion.extract.pdf_text import ends_in_hyphen
 from ingestion.extract.tables import markdown_table
 
 MIN_RULES = 5
@@ -129,7 +129,7 @@ class _Grid:
         before = self.texts[row][column]
         if cell in self._broken:
             joined = before + text
-        elif HYPHEN_END.search(before) and text[:1].islower():
+        elif ends_in_hyphen(before) and text[:1].islower():
             joined = before[:-1] + text
         else:
             joined = f"{before} {text}" if before else text

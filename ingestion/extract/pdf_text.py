@@ -10,7 +10,6 @@ NEIGHBOURS = 4
 
 # pdfium writes a hyphen that it takes for a word break as one of these.
 _SOFT_BREAK = re.compile(r"[\x02\ufffe\u00ad][ ]*(?:\r?\n)?")
-HYPHEN_END = re.compile(r"(?<=[^\W\d_])[-\u2010]\Z")
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st", 0xA0: " "}
 BULLET = re.compile(r"[•‣◦▪●■–—*·o\-\uf0b7][ \t]+\S|\(?[0-9a-zA-Z]{1,3}[.)][ \t]+\S|(?:Figure|Table|Chapter|Section)\s+\d", re.IGNORECASE)
 SYMBOL_BULLET = re.compile(r"\A[•‣◦▪●■·\uf0b7][ \t]*")
@@ -31,6 +30,10 @@ def clean_line(line: str) -> str:
     return _SPACES.sub(" ", _CONTROLS.sub("", line.translate(_LIGATURES))).strip()
 
 
+def ends_in_hyphen(text: str) -> bool:
+    return text[-1:] in ("-", "\u2010") and text[-2:-1].isalpha()
+
+
 def join_lines(lines: Sequence[str]) -> str:
     """Full lines become paragraphs, short ones (titles, table rows, verse) keep their line."""
     blocks: list[str] = []
@@ -44,7 +47,7 @@ def join_lines(lines: Sequence[str]) -> str:
         bullet = BULLET.match(line) is not None
         continues = _is_full(lines, index)
         line = SYMBOL_BULLET.sub("- ", line)
-        if current and not bullet and (running or HYPHEN_END.search(current)):
+        if current and not bullet and (running or ends_in_hyphen(current)):
             current = _joined(current, line)
         elif current and (continues or running or bullet):
             _flush(blocks, current)
@@ -65,7 +68,7 @@ def _flush(blocks: list[str], current: str) -> None:
 
 
 def _joined(before: str, line: str) -> str:
-    if HYPHEN_END.search(before):
+    if ends_in_hyphen(before):
         return before[:-1] + line if line[:1].islower() else before + line
     seam = "" if CJK.match(before[-1]) and CJK.match(line[0]) else " "
     return before + seam + line
@@ -74,7 +77,7 @@ def _joined(before: str, line: str) -> str:
 def _is_full(lines: Sequence[str], index: int) -> bool:
     """As long as its neighbours' long lines, so that columns of different widths on one page are each judged by themselves."""
     line = lines[index]
-    if ROW_END.search(line):
+    if ROW_END.search(line[-64:]):
         return False
     lengths = sorted(map(len, lines[max(0, index - NEIGHBOURS) : index + NEIGHBOURS + 1]))
     width = lengths[-2] if len(lengths) > 1 else 0

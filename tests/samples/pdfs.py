@@ -1,6 +1,5 @@
 """PDF samples, built when asked for."""
 
-import zlib
 from collections.abc import Sequence
 from io import BytesIO
 
@@ -86,29 +85,3 @@ def _grey_picture() -> ImageReader:
     from PIL import Image
 
     return ImageReader(Image.new("L", (200, 280), 200))
-
-
-def bomb_pdf(megabytes: int, *, layers: int = 1, streams: int = 1) -> bytes:
-    """Content streams that inflate to so many megabytes of spaces each, deflated `layers` times."""
-    body = zlib.compress(b" " * (megabytes * 1024 * 1024), 9)
-    for _ in range(layers - 1):
-        body = zlib.compress(body, 9)
-    filters = "[" + "/FlateDecode " * layers + "]"
-    contents = " ".join(f"{number} 0 R" for number in range(4, 4 + streams))
-    objects = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents [{contents}] >>".encode(),
-        *[b"<< /Length %d /Filter %s >>\nstream\n%s\nendstream" % (len(body), filters.encode(), body) for _ in range(streams)],
-    ]
-    out = BytesIO(b"")
-    out.write(b"%PDF-1.5\n")
-    offsets = []
-    for number, content in enumerate(objects, 1):
-        offsets.append(out.tell())
-        out.write(b"%d 0 obj\n%s\nendobj\n" % (number, content))
-    table = out.tell()
-    out.write(b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1))
-    out.writelines(b"%010d 00000 n \n" % offset for offset in offsets)
-    out.write(b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, table))
-    return out.getvalue()

@@ -2,7 +2,7 @@ import pytest
 
 from config.errors import ExtractionError
 from ingestion.extract import Limits, probe
-from tests.samples.pdfs import bomb_pdf, scanned_pdf, table_pdf, text_pdf
+from tests.samples.pdfs import scanned_pdf, table_pdf, text_pdf
 
 LONG = (
     "The lectern is a reading desk with a slanted top, on which docu-\n"
@@ -44,9 +44,6 @@ def test_ruled_tables_become_markdown_in_their_place(read):
         (text_pdf([""]), "no_text", "no text layer"),
         (b"%PDF-1.7\n" + b"garbage " * 100, "damaged", "is damaged"),
         (text_pdf(["A page that was cut off in transfer."])[:300], "damaged", "is damaged"),
-        (bomb_pdf(80), "too_large", "64 MiB"),
-        (bomb_pdf(50, streams=3), "too_large", "128 MiB"),
-        (bomb_pdf(400, layers=2), "too_large", "64 MiB"),
     ],
 )
 def test_refusals(read, content, reason, words):
