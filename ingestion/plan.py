@@ -78,7 +78,11 @@ def _plan(version_id: UUID, source_id: UUID, space_id: int, changeable: tuple[ob
         "min_chars": chunking.min_chars,
     }
     chunk = {"settings": cut, "tokenizer": tokenizer, "reserve": RESERVE_TOKENS}
-    extract = {"max_chars": limits.max_content_length, "max_memory_mb": settings.ENV.extract_memory_mb}
+    extract = {
+        "max_chars": limits.max_content_length,
+        "max_memory_mb": settings.ENV.extract_memory_mb,
+        "comments": limits.comments,
+    }
     return Plan(
         settings=limits,
         policy=policy,

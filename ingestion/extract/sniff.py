@@ -11,7 +11,7 @@ from ingestion.extract.fences import FENCE_LANGUAGES
 from ingestion.extract.signatures import BINARY_EXTENSIONS, BINARY_SIGNATURES, OLE2, PARQUET, PDF, RTF, ZIP
 
 HEAD_BYTES = 8_192
-READABLE = "PDF, HTML, Markdown, CSV and text files"
+READABLE = "PDF, Office, OpenDocument, RTF, EPUB, mail, HTML, Markdown, CSV and text files"
 
 MARKDOWN_EXTENSIONS = frozenset({"md", "markdown", "mdown", "mkd", "mdx"})
 # Texts that their name, or the type that they come with, tells apart.

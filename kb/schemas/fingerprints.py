@@ -30,6 +30,8 @@ def extract_fingerprint(settings: SourceSettings, policy: Policy = DEFAULT_POLIC
     """What changes the Markdown that a document becomes: of a policy what differs from the default, so that a new key changes nothing."""
     said = {name: value for name in READING if (value := getattr(policy, name)) != getattr(DEFAULT_POLICY, name)}
     plain = {name: value.model_dump(mode="json") if isinstance(value, BaseModel) else value for name, value in said.items()}
+    if settings.comments:
+        plain["settings_comments"] = True
     return fingerprint({"max_content_length": settings.max_content_length, **plain}, stage="extract")
 
 

@@ -40,6 +40,9 @@ class SourceSettings(Document):
         default=100_000, ge=1, le=BIGGEST_INTEGER, description="Characters kept of one document; a longer one is cut, and marked so."
     )
     max_bytes_per_page: int = Field(default=5 * MIB, ge=1, le=BIGGEST_INTEGER, description="Bytes read of one response (5 MiB).")
+    comments: bool = Field(
+        default=False, description="Whether what reviewers noted beside the text of Word, OpenDocument and PowerPoint files is read, too."
+    )
     max_segments_per_run: int = Field(default=20_000, ge=1, le=BIGGEST_INTEGER, description="Chunks embedded per run: the cap on its cost.")
     cost_per_thousand_segments: float | None = Field(default=None, ge=0, description="Only used to report a run's cost.")
     tombstone_after_missed_runs: int = Field(

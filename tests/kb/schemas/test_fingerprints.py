@@ -44,6 +44,7 @@ def test_stages_do_not_share_fingerprints() -> None:
     ("change", "again"),
     [
         ({"max_content_length": 50}, True),
+        ({"comments": True}, True),
         ({"time_budget_minutes": 60}, False),
         ({"max_segments_per_run": 1}, False),
         ({"max_deletion_share": 1.0}, False),

@@ -55,11 +55,13 @@ def test_defaults_are_those_of_the_product() -> None:
     settings = {
         "max_content_length": 100_000,
         "max_bytes_per_page": 5_242_880,
+        "comments": False,
         "max_segments_per_run": 20_000,
         "cost_per_thousand_segments": None,
         "tombstone_after_missed_runs": 2,
         "max_deletion_share": 0.5,
         "time_budget_minutes": 10,
+        "tables": "auto",
     }
     web = {
         "start_url": "https://docs.example.com/",
