@@ -250,3 +250,26 @@ def test_whatever_people_do_at_once_the_source_has_one_owner_and_ends_free(brake
         assert "removed" not in answer
     for document in Document.objects.filter(source=source, tombstoned_at__isnull=False):
         assert not document.chunks.exists()
+
+
+def test_the_admin_lists_the_plan_offers_both_ways_and_shows_the_answer(braked, site, alice):
+    from django.test import Client
+    from django.urls import reverse
+
+    source, run = braked
+    remove_all(site, "/3")
+    alice.is_staff = True
+    alice.save()
+    browser = Client()
+    browser.force_login(alice)
+    shown = reverse("admin:ingestion_ingestionrun_change", args=[run.id])
+    before = browser.get(shown).content.decode()
+    assert all(site.url(path) in before for path in PAGES)
+    assert "Remove without asking" in before
+    asked = browser.get(reverse("admin:ingestion_ingestionrun_confirm_run", args=[run.id])).content.decode()
+    assert "asked for again" in asked
+    done = browser.post(reverse("admin:ingestion_ingestionrun_confirm_run", args=[run.id]), follow=True).content.decode()
+    assert "11 documents were removed, 1 stay." in done
+    assert "confirmed by alice" in done
+    assert "11 removed, 1 kept" in done
+    assert living(source, site) == {"/", "/3"}
