@@ -94,9 +94,15 @@ class Environment(BaseSettings):
         (), description="private networks that URLs given by people may reach: NETWORK:PORTS, comma-separated, such as 10.1.0.0/16:443"
     )
     max_upload_bytes: int = Field(100_000_000, ge=1, le=5_000_000_000, description="largest file of POST /files and of resumable uploads")
+    max_signed_upload_bytes: int = Field(
+        10 * 1024 * 1024, ge=1, le=50 * 1024 * 1024, description="largest file of a signed upload in one piece"
+    )
     storage: Literal["file", "s3"] = Field("file", description="where files are kept")
     s3_bucket: str = Field("", description="bucket; needed with LECTERN_STORAGE=s3")
     s3_endpoint: str | None = Field(None, pattern=r"^(https?://\S+)?$", description="endpoint of an S3-compatible service; absent: AWS")
+    s3_public_endpoint: str | None = Field(
+        None, pattern=r"^(https?://\S+)?$", description="endpoint that browsers reach, for signed uploads; absent: LECTERN_S3_ENDPOINT"
+    )
     s3_region: str | None = Field(None, description="region of the bucket")
     s3_access_key: str | None = _secret("access key; absent: what the machine's role grants", None)
     s3_secret_key: str | None = _secret("secret key of the access key", None)

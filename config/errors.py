@@ -59,6 +59,13 @@ class NotFound(LecternError):
         super().__init__(message, **extra)
 
 
+class Gone(LecternError):
+    """It was here for a time, and that time is over."""
+
+    code = "gone"
+    status = 410
+
+
 class Conflict(LecternError):
     code = "conflict"
     status = 409
@@ -82,6 +89,13 @@ class PreconditionRequired(LecternError):
 class TooLarge(LecternError):
     code = "too_large"
     status = 413
+
+
+class ChecksumMismatch(LecternError):
+    """What came is not what was announced."""
+
+    code = "checksum_mismatch"
+    status = 422
 
 
 class IdempotencyMismatch(LecternError):

@@ -209,6 +209,7 @@ HOUSEKEEPING = {
     "verdicts": "ingestion.housekeeping:collect_verdicts",
     "traces": "retrieval.traces:collect_traces",
     "datasets": "ingestion.parts:collect_datasets",
+    "uploads": "kb.uploads:collect",
     "files": "kb.blobs:collect",
 }
 

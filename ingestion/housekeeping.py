@@ -12,7 +12,7 @@ from config.registry import Registry
 from ingestion import claims
 from ingestion.models import EmbeddedText, IngestionRun, ProviderCall, ScheduleFire
 from ingestion.schedules import remove_schedules
-from kb import blobs
+from kb import blobs, uploads
 from kb.models import Document, EmbeddingSpace, File, IdempotencyKey, KnowledgeBase, Organization, Source
 from kb.stores import statistics
 from kb.stores.provision import build_indexes, drop_space
@@ -99,6 +99,8 @@ def clear_deleted() -> None:
 def _clear_organization(organization: Organization) -> None:
     """What a cascade would leave over, or stumble upon: files in the storage, partitions of the organization's own models."""
     File.objects.filter(organization=organization).delete()
+    while uploads.remove_all(organization.id):
+        pass
     while blobs.remove_all(organization.id):
         pass
     for space in EmbeddingSpace.objects.filter(embedding_model__organization=organization):

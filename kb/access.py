@@ -20,7 +20,7 @@ from uuid import UUID
 from django.db.models import Model, Q, QuerySet
 
 from config.errors import Forbidden, InvalidInput, NotAuthenticated, NotFound
-from kb.models import ApiKey, EmbeddingModel, Grant, KnowledgeBase, Membership, Organization, Role, Source, User
+from kb.models import ApiKey, EmbeddingModel, Grant, KnowledgeBase, Membership, Organization, Role, Source, Upload, User
 
 T = TypeVar("T", bound=Model)
 
@@ -212,3 +212,11 @@ def require_operator(actor: Actor) -> None:
 
 def ids(values: Iterable[str | UUID]) -> list[UUID]:
     return [parse_id(value) for value in values]
+
+
+def get_upload(actor: Actor, upload_id: str | UUID) -> Upload:
+    """An upload that the actor asked for; those of others are as absent, in the same organization too."""
+    found = Upload.objects.filter(organization=actor.organization, id=parse_id(upload_id)).first()
+    if found is None or (found.created_by_id, found.api_key_id) != (actor.user and actor.user.id, actor.api_key and actor.api_key.id):
+        raise NotFound()
+    return found

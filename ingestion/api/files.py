@@ -101,7 +101,7 @@ class FilesView(APIView):
         operation_id="list_source_files", responses={200: Paged[FileRow]}, parameters=[*FILTERS, *PAGE_PARAMETERS], tags=["files"]
     )
     def get(self, request: Request, kb_id: str, source_id: str) -> Response:
-        source = _upload_source(request, kb_id, source_id, Level.VIEW)
+        source = upload_source(request, kb_id, source_id, Level.VIEW)
         found = find_documents(
             access.rows(request.user, Document),
             source_id=source.id,
@@ -122,7 +122,7 @@ class FilesView(APIView):
     @idempotent
     def post(self, request: Request, kb_id: str, source_id: str) -> Response:
         """Parts named `files`. A file of a name that is there replaces it, and answers with its new content after the next run."""
-        source = _upload_source(request, kb_id, source_id, Level.EDIT)
+        source = upload_source(request, kb_id, source_id, Level.EDIT)
         sent = _sent_files(request)
         if not sent:
             raise InvalidInput("There is no file in the request. Send multipart/form-data with one part named `files` for each file.")
@@ -163,7 +163,7 @@ class FileContentView(APIView):
         return response
 
 
-def _upload_source(request: Request, kb_id: str, source_id: str, level: Level) -> Source:
+def upload_source(request: Request, kb_id: str, source_id: str, level: Level) -> Source:
     knowledge_base = access.get_knowledge_base(request.user, kb_id, level)
     source = access.get_source(request.user, knowledge_base, source_id)
     files.require_upload_source(source)

@@ -11,6 +11,7 @@ from ingestion.api.ingestions import IngestionView, IngestView
 from ingestion.api.previews import PreviewSourceView
 from ingestion.api.runs import CancelRunView, ConfirmRunView, PlannedRemovalsView, RejectRunView, RunSourceView, RunView, SourceRunsView
 from ingestion.api.sources import SourceDocumentsView, SourceFiresView, SourcesView, SourceView
+from ingestion.api.uploads import SourceUploadsView, SourceUploadUrlView, UploadCompleteView, UploadContentView, UploadView
 from ingestion.api.verdicts import RunDocumentsView
 
 KB = "knowledge-bases/<str:kb_id>"
@@ -31,11 +32,16 @@ urlpatterns = [
     path(f"{SOURCE}/runs", SourceRunsView.as_view(), name="source-runs"),
     path(f"{SOURCE}/documents", SourceDocumentsView.as_view(), name="source-documents"),
     path(f"{SOURCE}/files", FilesView.as_view(), name="source-files"),
+    path(f"{SOURCE}/files/upload-url", SourceUploadUrlView.as_view(), name="source-upload-url"),
+    path(f"{SOURCE}/files/uploads", SourceUploadsView.as_view(), name="source-uploads"),
     path(f"{SOURCE}/files/<str:file_id>", FileView.as_view(), name="source-file"),
     path(f"{SOURCE}/files/<str:file_id>/content", FileContentView.as_view(), name="source-file-content"),
     path("datasets", DatasetsView.as_view(), name="datasets"),
     path("datasets/<str:dataset_id>", DatasetView.as_view(), name="dataset"),
     path("datasets/<str:dataset_id>/query", DatasetQueryView.as_view(), name="dataset-query"),
+    path("files/uploads/<str:upload_id>", UploadView.as_view(), name="upload"),
+    path("files/uploads/<str:upload_id>/content", UploadContentView.as_view(), name="upload-content"),
+    path("files/uploads/<str:upload_id>/complete", UploadCompleteView.as_view(), name="upload-complete"),
     path("runs/<str:run_id>", RunView.as_view(), name="run"),
     path("runs/<str:run_id>/cancel", CancelRunView.as_view(), name="run-cancel"),
     path("runs/<str:run_id>/planned-removals", PlannedRemovalsView.as_view(), name="run-planned-removals"),

@@ -56,25 +56,35 @@ def store_files(source: Source, files: list[UploadedFile], *, user: User | None 
 def store_file(source: Source, file: UploadedFile, *, limits: Upload, user: User | None = None) -> Document:
     """Store one file; a file of the same name is replaced. Raises `LecternError` with the reason for a refusal."""
     name = (file.name or "file")[:255]
-    if not file.size:
+    check_file(source, name, file.size or 0, limits)  # before any byte is stored
+    blob = blobs.store_stream(source.organization_id, file)
+    return keep_blob(source, blob, name=name, declared_type=file.content_type, limits=limits, user=user)
+
+
+def check_file(source: Source, name: str, size: int, limits: Upload) -> None:
+    """Whether a file of that size could be taken now. Raises `ExtractionError`, or `Conflict` where the source is full."""
+    if not size:
         raise ExtractionError(f"{name} is empty. Upload a file with text.", reason="empty", retires=True)
-    if file.size > limits.max_file_bytes:
+    if size > limits.max_file_bytes:
         raise ExtractionError(
-            f"{name} has {file.size:,} bytes, more than upload.max_file_bytes ({limits.max_file_bytes:,}). Split it, or raise the limit.",
+            f"{name} has {size:,} bytes, more than upload.max_file_bytes ({limits.max_file_bytes:,}). Split it, or raise the limit.",
             reason="too_large",
             retires=True,
         )
+    _check_room(source, file_key(name), size, limits)
+
+
+def keep_blob(source: Source, blob: Blob, *, name: str, declared_type: str | None, limits: Upload, user: User | None) -> Document:
+    """The same of bytes that are stored already."""
     key = file_key(name)
-    _check_room(source, key, file.size, limits)  # before any byte is stored
-    blob = blobs.store_stream(source.organization_id, file)
-    media_type = probe(blob, name, file.content_type)
+    media_type = probe(blob, name, declared_type)
     with transaction.atomic():
         # One file at a time per source, against a fresh count: two uploads cannot fill the same headroom.
         now = Source.objects.select_for_update(no_key=True).filter(id=source.id, state=Source.State.ACTIVE).first()
         if now is None:  # removed while the bytes came in
             raise NotFound()
         require_upload_source(now)
-        _check_room(source, key, file.size, limits)
+        _check_room(source, key, blob.size, limits)
         return _attach(source, key, name, blob, media_type, user)
 
 

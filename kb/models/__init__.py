@@ -5,6 +5,7 @@ from kb.models.documents import Blob, Chunk, Document, File
 from kb.models.knowledge_bases import KnowledgeBase, KnowledgeBaseVersion, Source
 from kb.models.spaces import DIMENSIONS, EmbeddingModel, EmbeddingSpace
 from kb.models.tenants import ApiKey, Grant, IdempotencyKey, Membership, Organization, Role, Secret, User
+from kb.models.uploads import Upload
 
 __all__ = [
     "DIMENSIONS",
@@ -28,6 +29,7 @@ __all__ = [
     "Secret",
     "Source",
     "TenantRow",
+    "Upload",
     "User",
     "derived",
     "file_key",
