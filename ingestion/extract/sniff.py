@@ -14,10 +14,15 @@ HEAD_BYTES = 8_192
 READABLE = "PDF, Office, OpenDocument, RTF, EPUB, mail, HTML, Markdown, CSV and text files"
 
 MARKDOWN_EXTENSIONS = frozenset({"md", "markdown", "mdown", "mkd", "mdx"})
+_XML_TYPES = ("application/rss+xml", "application/atom+xml", "application/rdf+xml", "image/svg+xml")
 # Texts that their name, or the type that they come with, tells apart.
 TEXT_FORMATS: tuple[tuple[str, str, frozenset[str]], ...] = (
     ("csv", "text/csv", frozenset({"csv", "text/csv", "application/csv"})),
     ("csv", "text/tab-separated-values", frozenset({"tsv", "tab", "psv", "text/tab-separated-values"})),
+    ("json", "application/json", frozenset({"json", "jsonl", "ndjson", "geojson", "application/json", "application/x-ndjson"})),
+    ("notebook", "application/x-ipynb+json", frozenset({"ipynb", "application/x-ipynb+json"})),
+    ("xml", "application/xml", frozenset({"xml", "svg", "rss", "atom", "application/xml", "text/xml", *_XML_TYPES})),
+    ("rst", "text/x-rst", frozenset({"rst", "text/x-rst", "text/prs.fallenstein.rst"})),
 )
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 HTML_EXTENSIONS = frozenset({"html", "htm", "xhtml"})
@@ -43,6 +48,7 @@ RTF_KIND = Kind("rtf", "application/rtf")
 HTML_KIND = Kind("html", "text/html")
 MARKDOWN_KIND = Kind("markdown", "text/markdown")
 TEXT_KIND = Kind("text", "text/plain")
+XML_KIND = Kind("xml", "application/xml")
 PARQUET_KIND = Kind("parquet", "application/vnd.apache.parquet")
 
 
@@ -96,7 +102,9 @@ def _text_kind(head: bytes, *, suffix: str, declared_type: str | None) -> Kind:
         return MARKDOWN_KIND
     if kind := _named_kind(declared):
         return kind
-    return HTML_KIND if _HTML_START.match(head) else TEXT_KIND
+    if _HTML_START.match(head):
+        return HTML_KIND
+    return XML_KIND if head.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"<?xml") else TEXT_KIND
 
 
 def _served_kind(head: bytes, *, suffix: str, declared_type: str | None) -> Kind:
