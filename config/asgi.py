@@ -10,7 +10,7 @@ from django.core.asgi import get_asgi_application
 
 from config.limits import BodyLimit
 
-django_application = BodyLimit(get_asgi_application(), max_bytes=settings.MAX_UPLOAD_BYTES)
+django_application = BodyLimit(get_asgi_application(), max_bytes=settings.MAX_UPLOAD_BYTES + settings.FORM_ROOM_BYTES)
 import_module(settings.ROOT_URLCONF)  # pages, API and their schemas now, and not in the first request
 
 # path prefix -> ASGI application; Django answers for everything else.

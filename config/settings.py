@@ -129,6 +129,7 @@ WHITENOISE_USE_FINDERS = True
 DATA_UPLOAD_MAX_MEMORY_SIZE = ENV.max_upload_bytes
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 MAX_UPLOAD_BYTES = ENV.max_upload_bytes
+FORM_ROOM_BYTES = 1024 * 1024  # what a form needs around its file
 # CSP and nosniff for everything; downloads tighten it further.
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
@@ -187,9 +188,13 @@ EMBEDDING_PROVIDERS = {
     "hashing": "kb.providers.hashing:HashingProvider",
 }
 VECTOR_STORES = {"pgvector": "kb.stores.vectors"}
-SOURCE_LISTERS = {"upload": "ingestion.sources.upload:list_files"}
+SOURCE_LISTERS = {"upload": "ingestion.sources.upload:list_files", "channel": "ingestion.sources.channel:list_files"}
 # How a run comes to know what there is, by the kind of its source; the other stages are the same for all.
-CRAWLS = {"upload": "ingestion.stages.listing:work", "web": "ingestion.sources.web.crawl:work"}
+CRAWLS = {
+    "upload": "ingestion.stages.listing:work",
+    "channel": "ingestion.stages.listing:work",
+    "web": "ingestion.sources.web.crawl:work",
+}
 # How a preview looks at a source, by its kind.
 PREVIEWS = {"upload": "ingestion.sources.listed:ListedLook", "web": "ingestion.sources.web.preview:SiteLook"}
 STAGES = {

@@ -77,8 +77,8 @@ def _delete_documents(source: Source) -> int:
         ids = [identifier for identifier, _ in rows]
         with connection.cursor() as cursor:
             cursor.execute("DELETE FROM kb_chunk WHERE document_id = ANY(%s)", [ids])
+        files = [file for _, file in rows if file] + list(File.objects.filter(resource__in=ids).values_list("id", flat=True))
         Document.objects.filter(id__in=ids).delete()
-        files = [file for _, file in rows if file]
         File.objects.filter(id__in=files).exclude(id__in=Document.objects.filter(file_id__in=files).values("file_id")).delete()
     return len(rows)
 

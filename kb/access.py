@@ -9,6 +9,8 @@ gives `Forbidden`.
 | editor, viewer | those open to the organization, and private ones granted to them | editors the open ones; granted editors theirs |
 | API key with knowledge bases named | exactly those | those, if its role allows |
 | API key without | what its maker sees (nobody: the open ones) | what its maker edits, capped by its role |
+
+A private document of a channel is its owner's alone, administrators of the organization included; one whose owner is gone is theirs.
 """
 
 from collections.abc import Iterable
@@ -17,10 +19,26 @@ from enum import IntEnum
 from typing import ClassVar, TypeVar
 from uuid import UUID
 
-from django.db.models import Model, Q, QuerySet
+from django.db.models import F, Model, Q, QuerySet
 
 from config.errors import Forbidden, InvalidInput, NotAuthenticated, NotFound
-from kb.models import ApiKey, EmbeddingModel, Grant, KnowledgeBase, Membership, Organization, Role, Source, Upload, User
+from kb.models import (
+    ApiKey,
+    Chunk,
+    DatasetPart,
+    Document,
+    EmbeddingModel,
+    File,
+    Grant,
+    KnowledgeBase,
+    Membership,
+    Organization,
+    Role,
+    ServiceBinding,
+    Source,
+    Upload,
+    User,
+)
 
 T = TypeVar("T", bound=Model)
 
@@ -152,9 +170,55 @@ def get_knowledge_base(actor: Actor, knowledge_base_id: str | UUID, level: Level
     return found
 
 
+# How rows that a person may keep private lead to their document.
+_DOCUMENTS_OF = {Document: "", Chunk: "document__", DatasetPart: "document__"}
+
+
 def rows(actor: Actor, model: type[T], level: Level = Level.VIEW) -> QuerySet[T]:
-    """Rows of a model that hangs on a knowledge base, as far as the actor may use that at `level`."""
-    return model._default_manager.filter(organization=actor.organization, knowledge_base__in=knowledge_bases(actor, level))
+    """Rows of a model that hangs on a knowledge base, as far as the actor may use that at `level`; without private ones of others."""
+    found = model._default_manager.filter(organization=actor.organization, knowledge_base__in=knowledge_bases(actor, level))
+    return found.filter(readable(actor, _DOCUMENTS_OF[model])) if model in _DOCUMENTS_OF else found
+
+
+def readable(actor: Actor, prefix: str = "") -> Q:
+    """The condition that a document, below `prefix`, is not somebody else's private one. Without a user or key: housekeeping."""
+    if actor.user is None and actor.api_key is None:
+        return Q()
+    mine = {f"{prefix}owner": actor.user} if actor.user is not None else {f"{prefix}owner_key": actor.api_key}
+    found = Q(**{f"{prefix}visibility": Document.Visibility.ORGANIZATION}) | Q(**mine)
+    if actor.level >= Level.ADMIN and not actor.is_limited:
+        found |= Q(**{f"{prefix}owner": None, f"{prefix}owner_key": None})
+    return found
+
+
+def hidden_documents(actor: Actor, knowledge_base_ids: Iterable[UUID]) -> QuerySet[Document]:
+    """Private documents of others: what a search has to keep from the actor."""
+    private = Document.objects.filter(knowledge_base__in=list(knowledge_base_ids), visibility=Document.Visibility.PRIVATE)
+    return private.exclude(readable(actor))
+
+
+def files(actor: Actor, level: Level = Level.VIEW) -> QuerySet[File]:
+    """The files of channels, every version of them, as far as the actor may use their documents at `level`."""
+    documents = rows(actor, Document, level).filter(source__state=Source.State.ACTIVE)
+    return File.objects.filter(organization=actor.organization, resource__in=documents)
+
+
+def get_file(actor: Actor, identifier: str | UUID, level: Level = Level.VIEW) -> File:
+    """A file by its own id, or the newest version of a document by the document's. Absent and somebody else's look the same."""
+    wanted = parse_id(identifier)
+    by_resource = Q(resource=wanted, resource__file=F("id"))
+    related = ("blob", "created_by", "resource__source__channel", "resource__knowledge_base")
+    found = files(actor).filter(Q(id=wanted) | by_resource).select_related(*related).first()
+    if found is None:
+        raise NotFound()
+    if level > Level.VIEW and not knowledge_bases(actor, level).filter(id=found.resource.knowledge_base_id).exists():
+        raise Forbidden("You may read this file but not change it. Ask for the role of an editor of its knowledge base.")
+    return found
+
+
+def service_bindings(actor: Actor) -> QuerySet[ServiceBinding]:
+    """The organization's own bindings and the installation's."""
+    return ServiceBinding.objects.filter(Q(organization=actor.organization) | Q(organization=None))
 
 
 def get_row(actor: Actor, model: type[T], identifier: str | UUID, level: Level = Level.VIEW, **within: object) -> T:

@@ -139,6 +139,26 @@ def read_bytes(blob: Blob) -> bytes:
     return content
 
 
+def read_head(blob: Blob, size: int) -> bytes:
+    """The first bytes, unchecked: to see what kind of file it is. Raises `StoredDamaged` where there are none, and `Unavailable`."""
+    with _opened(blob) as stored:
+        return stored.read(size)
+
+
+def read_parts(blob: Blob) -> Iterator[bytes]:
+    """The content part by part, checked on the way: the last part comes only if all of them are what was stored. Raises what
+    `read_bytes` raises."""
+    state, held = hashlib.sha256(), b""
+    with _opened(blob) as stored:
+        while part := stored.read(PART_BYTES):
+            state.update(part)
+            if held:
+                yield held
+            held = part
+    _check(state, blob)
+    yield held
+
+
 def read_text(blob: Blob) -> str:
     return read_bytes(blob).decode("utf-8")
 

@@ -54,11 +54,12 @@ class Contents:
 
 
 def contents(knowledge_base: KnowledgeBase) -> Contents:
+    of_document, of_version = (Q(**{f"{way}__knowledge_base": knowledge_base}) for way in ("documents", "resource"))
     return Contents(
         sources=Source.objects.filter(knowledge_base=knowledge_base).count(),
         documents=Document.objects.filter(knowledge_base=knowledge_base).count(),
         chunks=Chunk.objects.filter(organization=knowledge_base.organization_id, knowledge_base=knowledge_base).count(),
-        files=File.objects.filter(documents__knowledge_base=knowledge_base).distinct().count(),
+        files=File.objects.filter(of_document | of_version).distinct().count(),
     )
 
 

@@ -40,6 +40,7 @@ class DocumentReference:
     knowledge_base_id: UUID
     media_type: str | None = None
     language: str | None = None
+    private: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ LEAST_BATCH = 20
 _COLUMNS = (
     "id", "knowledge_base_id", "document_id", "ordinal", "start", "end", "text", "heading_path", "page_start", "page_end", "table_header",
     "document__title", "document__url", "document__source_id", "document__media_type", "document__language", "document__metadata",
-    "document__markdown_id", "document__key",
+    "document__markdown_id", "document__key", "document__visibility",
 )  # fmt: skip
 
 
@@ -42,11 +42,12 @@ class Sieve:
     set_aside: list[Found] = field(default_factory=list)
 
 
-def current_chunks(organization: UUID, knowledge_bases: Sequence[UUID]):
-    """Chunks of documents that stand: not taken down, and of a source that is not being removed."""
+def current_chunks(query: Query):
+    """Chunks of documents that stand: not taken down, of a source that is not being removed, and nobody else's private ones."""
     return Chunk.objects.filter(
-        organization=organization,
-        knowledge_base__in=list(knowledge_bases),
+        query.readable_chunks,
+        organization=query.organization,
+        knowledge_base__in=[target.id for target in query.targets],
         document__tombstoned_at__isnull=True,
         document__source__state=Source.State.ACTIVE,
     )
@@ -98,7 +99,7 @@ def is_full(query: Query, found: Sequence[Found], filled: Iterable[UUID]) -> boo
 
 
 def _read(query: Query, chunks: Sequence[int]) -> dict[int, dict]:
-    rows = current_chunks(query.organization, [target.id for target in query.targets]).filter(id__in=chunks)
+    rows = current_chunks(query).filter(id__in=chunks)
     return {row["id"]: row for row in rows.values(*_COLUMNS)}
 
 

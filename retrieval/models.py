@@ -3,7 +3,7 @@
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
-from kb.models import TenantRow, User
+from kb.models import ApiKey, TenantRow, User
 
 
 class Reason(models.TextChoices):
@@ -34,6 +34,8 @@ class RetrievalTrace(TenantRow):
     error = models.TextField(blank=True, default="")
     timings_ms = models.JSONField(default=dict)
     requested_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    requested_with = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="+", help_text="A key that is nobody's.")
+    private = models.BooleanField(default=False, help_text="A private document is among the hits: only who asked may read it.")
 
     class Meta:
         indexes = [models.Index(fields=["organization", "-created_at"], name="trace_history")]

@@ -11,7 +11,7 @@ from django.db.models import Q
 
 from config.errors import LecternError
 from kb import blobs
-from kb.models import Blob, DatasetPart
+from kb.models import Blob, DatasetPart, Document
 from retrieval.hits import DatasetReference, DocumentReference, Hit, Span, citation_of
 from retrieval.hydration import Found, current_chunks
 from retrieval.joining import Piece, Window, join_pieces, merge_windows
@@ -64,7 +64,7 @@ def _rows_of(query: Query, found: Sequence[Found], windows: Sequence[tuple[UUID,
     wide = [(document, window) for document, window in windows if window.last > window.first]
     if wide:
         wanted = reduce(or_, (Q(document=document, ordinal__range=(window.first, window.last)) for document, window in wide))
-        chunks = current_chunks(query.organization, [target.id for target in query.targets])
+        chunks = current_chunks(query)
         for row in chunks.filter(wanted).exclude(id__in=[hit.row["id"] for hit in found]).values(*_NEIGHBOUR):
             rows.setdefault((row["document_id"], row["ordinal"]), row)
     return rows
@@ -87,6 +87,7 @@ def _hit(found: Found, members: Sequence[dict], header: str, dataset: DatasetRef
             knowledge_base_id=row["knowledge_base_id"],
             media_type=row["document__media_type"] or None,
             language=row["document__language"] or None,
+            private=row["document__visibility"] == Document.Visibility.PRIVATE,
         ),
         heading_path=tuple(row["heading_path"]),
         page=row["page_start"],

@@ -1,6 +1,6 @@
 """A request made definite: which knowledge bases, each under which settings."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from django.db.models import Q
@@ -42,13 +42,17 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """`limit` is the most hits of the whole answer, `filters` a condition on documents."""
+    """`limit` is the most hits of the whole answer, `filters` a condition on documents. `readable` is what keeps private documents of
+    others back, on documents and on chunks; `hides`: there are such, so that they must not stand among the candidates either."""
 
     text: str
     organization: UUID
     targets: tuple[Target, ...]
     limit: int
     filters: Q | None = None
+    readable: Q = field(default_factory=Q)
+    readable_chunks: Q = field(default_factory=Q)
+    hides: bool = False
     rerank: str | None = None
     explain: bool = False
     request: SearchRequest | None = None
@@ -66,6 +70,10 @@ def make_query(actor: Actor, request: SearchRequest) -> Query:
     """`NotFound` for a knowledge base that is absent or foreign, `InvalidInput` for a filter that cannot be asked."""
     filters = compile_filter(request.filters) if request.filters is not None else None
     targets = tuple(_target(row, request) for row in _knowledge_bases(actor, request.knowledge_bases))
+    readable = access.readable(actor)
+    hides = access.hidden_documents(actor, [target.id for target in targets]).exists()
+    if hides:
+        filters = readable if filters is None else filters & readable
     own = sum(target.max_results for target in targets)
     return Query(
         text=request.query,
@@ -73,6 +81,9 @@ def make_query(actor: Actor, request: SearchRequest) -> Query:
         targets=targets,
         limit=request.max_results or min(own, MAX_HITS),
         filters=filters,
+        readable=readable,
+        readable_chunks=access.readable(actor, "document__"),
+        hides=hides,
         rerank=request.rerank,
         explain=request.explain,
         request=request,

@@ -161,12 +161,12 @@ def _look(query: Query, shelves: Sequence[Shelf], words: WordQuery, vectors: Que
 
 
 def _reason(query: Query, shelves: Sequence[Shelf], sieve: Sieve) -> Reason:
-    if shelves:
-        # Only what stood a chance otherwise was too far off; the rest is as good as absent.
-        return Reason.BELOW_MIN_SCORE if sieve.below_min_score else Reason.NO_HITS
     ids = [target.id for target in query.targets]
     live = {"organization": query.organization, "knowledge_base__in": ids}
-    documents = Document.objects.filter(**live, tombstoned_at__isnull=True, source__state=Source.State.ACTIVE)
+    documents = Document.objects.filter(query.readable, **live, tombstoned_at__isnull=True, source__state=Source.State.ACTIVE)
+    if shelves and not (query.hides and not documents.filter(chunk_count__gt=0).exists()):
+        # Only what stood a chance otherwise was too far off; the rest is as good as absent.
+        return Reason.BELOW_MIN_SCORE if sieve.below_min_score else Reason.NO_HITS
     # A crawl makes its documents only when they are read: a site that is switched on counts as under way.
     sites = Source.objects.filter(**live, kind=Source.Kind.WEB, enabled=True, state=Source.State.ACTIVE)
     return Reason.NOTHING_INGESTED_YET if documents.exists() or sites.exists() else Reason.KNOWLEDGE_BASE_EMPTY

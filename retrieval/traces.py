@@ -45,6 +45,8 @@ def write_trace(actor: Actor, query: Query, outcome: Outcome) -> UUID:
         error=outcome.error,
         timings_ms={name: round(spent, 2) for name, spent in outcome.timings.items()},
         requested_by=actor.user,
+        requested_with=actor.api_key if actor.user is None else None,
+        private=any(hit.document.private for hit in outcome.hits),
     )
     return trace.id
 
@@ -63,8 +65,10 @@ def describe_target(target: Target) -> dict[str, Any]:
 
 
 def visible_traces(actor: Actor) -> QuerySet[RetrievalTrace]:
-    """Those of the organization whose knowledge bases the actor can all see; of one that searched none, its asker's own."""
-    rows = access.own_rows(actor, RetrievalTrace)
+    """Those of the organization whose knowledge bases the actor can all see; of one that searched none, or that found something private,
+    its asker's own."""
+    own = Q(requested_by=actor.user) if actor.user is not None else Q(requested_with=actor.api_key, requested_with__isnull=False)
+    rows = access.own_rows(actor, RetrievalTrace).filter(Q(private=False) | own)
     if not actor.is_limited and (actor.level >= Level.ADMIN or actor.is_operator):
         return rows
     seen = list(access.knowledge_bases(actor).values_list("id", flat=True))

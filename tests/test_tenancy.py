@@ -16,6 +16,8 @@ from ingestion.models import IngestionRun
 from ingestion.services.uploads import Announced, announce_to_source
 from kb import services
 from kb.access import actor_for_user
+from kb.bindings import bind_service
+from kb.channels import ChannelInput, create_channel
 from kb.embedding_models import register_model
 from kb.models import Blob, Dataset, DatasetPart, Document, File, Source
 from retrieval.models import RetrievalTrace
@@ -80,7 +82,11 @@ def rows_of(organization, actor, document_name: str) -> dict[str, object]:
     key, _ = services.create_api_key(organization, name="key")
     own_model = {"name": "own", "provider": "hashing", "model": "own", "dimension": 256, "max_input_tokens": 256}
     model = register_model(actor, document=own_model)
+    channel = create_channel(actor, wanted=ChannelInput(f"Channel of {document_name}", made.id))
+    bound = {"purpose": "vision", "endpoint": "https://vision.example/v1", "credential": "TOKEN"}
     return {
+        "channel_id": channel.id,
+        "binding_id": bind_service(actor, document=bound).id,
         "kb_id": made.id,
         "number": 1,
         "user_id": actor.user.pk,

@@ -24,7 +24,7 @@ from ingestion.services.progress import progress_of, speed_of
 from kb import access
 from kb.access import Actor, Level
 from kb.admin.rows import RowAdmin, ShownOnly, actor_of
-from kb.models import Source
+from kb.models import Document, Source
 
 PLANNED_SHOWN = 200
 COLOURS = {
@@ -285,7 +285,8 @@ class RunItemAdmin(ShownOnly, RowAdmin):
         return filesizeformat(item.size)
 
     def seen_by(self, actor: Actor) -> Q:
-        return Q(organization=actor.organization, run__knowledge_base__in=access.knowledge_bases(actor).values("id"))
+        seen = Q(organization=actor.organization, run__knowledge_base__in=access.knowledge_bases(actor).values("id"))
+        return seen & (~Q(run__source__kind=Source.Kind.CHANNEL) | Q(document__in=access.rows(actor, Document).values("pk")))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RunItem]:
         pages = RunItem.objects.filter(id=OuterRef("found_on")).values("url")[:1]

@@ -25,6 +25,7 @@ from config.openapi import header
 from ingestion.api.runs import run_detail
 from ingestion.api.watching import Watching
 from ingestion.models import IngestionRun
+from ingestion.services import runs
 from kb import access
 from kb.access import Actor
 
@@ -116,7 +117,7 @@ _watching: Watching[Look] = Watching()
 
 def look(actor: Actor, run_id: UUID) -> Look:
     """What the actor may see is looked at each time; what is seen of an open run is shared by all who watch it."""
-    run = access.get_row(actor, IngestionRun, run_id)
+    run = runs.get_run(actor, run_id)
     return _watching.seen_of(run_id, lambda: _look(run), kept=0.9 * LOOK_SECONDS) if run.is_open else _look(run)
 
 

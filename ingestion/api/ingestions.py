@@ -23,7 +23,7 @@ from ingestion.services.ingestions import status_of
 from kb import access
 from kb.access import Level
 from kb.api.idempotency import idempotent
-from kb.models import KnowledgeBase
+from kb.models import KnowledgeBase, Source
 
 # Python's own codecs that are no charset of any text.
 _NO_CHARSETS = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem"})
@@ -93,7 +93,8 @@ class IngestionView(APIView):
     @extend_schema(operation_id="ingestion_status", responses={200: Ingestion}, tags=["ingestion"])
     def get(self, request: Request, kb_id: str, ingestion_id: str) -> Response:
         knowledge_base = access.get_knowledge_base(request.user, kb_id)
-        run = access.get_row(request.user, IngestionRun, ingestion_id, knowledge_base=knowledge_base, kind=IngestionRun.Kind.PUSH)
+        pushed = {"kind": IngestionRun.Kind.PUSH, "source__kind": Source.Kind.DIRECT}
+        run = access.get_row(request.user, IngestionRun, ingestion_id, knowledge_base=knowledge_base, **pushed)
         status = status_of(run)
         document = Ingestion(
             ingestion_id=run.id,

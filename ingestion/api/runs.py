@@ -175,7 +175,7 @@ def run_detail(run: IngestionRun) -> RunDetail:
 
 
 def get_run(request: Request, run_id: str, level: Level = Level.VIEW) -> IngestionRun:
-    return access.get_row(request.user, IngestionRun, run_id, level)
+    return runs.get_run(request.user, run_id, level)
 
 
 class RunSourceView(APIView):

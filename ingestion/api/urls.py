@@ -2,6 +2,14 @@
 
 from django.urls import path
 
+from ingestion.api.channel_files import (
+    ChannelFileContentView,
+    ChannelFilePolicyView,
+    ChannelFileRetryView,
+    ChannelFilesView,
+    ChannelFileVersionsView,
+    ChannelFileView,
+)
 from ingestion.api.datasets import DatasetQueryView, DatasetsView, DatasetView
 from ingestion.api.documents import DocumentsView, DocumentView
 from ingestion.api.events import RunEventsView
@@ -42,6 +50,12 @@ urlpatterns = [
     path("files/uploads/<str:upload_id>", UploadView.as_view(), name="upload"),
     path("files/uploads/<str:upload_id>/content", UploadContentView.as_view(), name="upload-content"),
     path("files/uploads/<str:upload_id>/complete", UploadCompleteView.as_view(), name="upload-complete"),
+    path("files", ChannelFilesView.as_view(), name="files"),
+    path("files/<str:file_id>", ChannelFileView.as_view(), name="file"),
+    path("files/<str:file_id>/content", ChannelFileContentView.as_view(), name="file-content"),
+    path("files/<str:file_id>/versions", ChannelFileVersionsView.as_view(), name="file-versions"),
+    path("files/<str:file_id>/retry", ChannelFileRetryView.as_view(), name="file-retry"),
+    path("files/<str:file_id>/policy", ChannelFilePolicyView.as_view(), name="file-policy"),
     path("runs/<str:run_id>", RunView.as_view(), name="run"),
     path("runs/<str:run_id>/cancel", CancelRunView.as_view(), name="run-cancel"),
     path("runs/<str:run_id>/planned-removals", PlannedRemovalsView.as_view(), name="run-planned-removals"),

@@ -82,6 +82,7 @@ class RunDocumentsView(APIView):
     def get(self, request: Request, run_id: str) -> HttpResponseBase:
         """In the order in which they were found. As CSV, all of them in one answer."""
         rows = find_items(
+            request.user,
             get_run(request, run_id),
             verdict=choice_of(request, "verdict", RunItem.Verdict.values),
             reason=text_of(request, "reason"),

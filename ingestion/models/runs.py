@@ -170,6 +170,7 @@ class RunItem(models.Model):
     passages = models.JSONField(null=True, help_text="[start, end, heading path, tokens, table header], in order")
     text_hashes = ArrayField(models.BinaryField(max_length=32), null=True, help_text="What it waits for, in the order of passages.")
     fingerprints = models.JSONField(default=dict)
+    policy = models.JSONField(null=True, help_text="The merged ingest policy of a file of a channel, that it is worked by.")
     not_before = models.DateTimeField(null=True)
     attempts = models.PositiveSmallIntegerField(default=0, help_text="Leases taken and neither used nor given back: its worker died.")
     failures = models.PositiveSmallIntegerField(default=0, help_text="Slices that stopped with an error of ours, in a row.")

@@ -14,7 +14,7 @@ from config.errors import Conflict, InvalidInput, NotFound, TooLarge
 from ingestion import claims, wakes
 from ingestion.models import IngestionRun, RunItem
 from kb import blobs
-from kb.models import Document, KnowledgeBase, Source, User, key_hash
+from kb.models import Document, File, KnowledgeBase, Source, User, key_hash
 
 UNNAMED = "unnamed"
 MAX_TEXT_BYTES = 32 * 1024 * 1024
@@ -134,8 +134,10 @@ def delete_document(document: Document) -> int:
         if row.source.kind == Source.Kind.WEB:
             raise Conflict("This page would come back with the next run. Exclude it by web.exclude_patterns instead.")
         file = row.file
+        replaced = list(row.versions.exclude(id=row.file_id).values_list("id", flat=True))
         chunks, _ = row.chunks.all().delete()
         row.delete()
+        File.objects.filter(id__in=replaced).delete()
         if file is not None and not file.documents.exists():
             file.delete()
     return chunks

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import transaction
@@ -13,6 +13,8 @@ from django.utils import timezone
 from config.errors import Conflict, NotFound
 from ingestion import claims, wakes
 from ingestion.models import IngestionRun, RunItem
+from kb import access
+from kb.access import Actor, Level
 from kb.models import Document, KnowledgeBase, Source, User
 
 Kind, Status, StopReason = IngestionRun.Kind, IngestionRun.Status, IngestionRun.StopReason
@@ -30,6 +32,14 @@ def start_run(source: Source, *, trigger: str = IngestionRun.Trigger.MANUAL, use
         raise Conflict(f"The source '{source.name}' is disabled. Enable it and publish, then run it.")
     run = claims.claim(source, trigger=trigger, version=knowledge_base.current, space=knowledge_base.space, user=user, by=by)
     transaction.on_commit(partial(wakes.wake, run.id, "crawl"))
+    return run
+
+
+def get_run(actor: Actor, run_id: str | UUID, level: Level = Level.VIEW) -> IngestionRun:
+    """A run that the actor may see. Uploads to a channel are told of by their files, which may be private: their runs are nobody's."""
+    run = access.get_row(actor, IngestionRun, run_id, level)
+    if run.kind == Kind.PUSH and run.source.kind == Source.Kind.CHANNEL:
+        raise NotFound()
     return run
 
 

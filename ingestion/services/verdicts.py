@@ -5,11 +5,17 @@ from collections.abc import Iterable
 from django.db.models import Q, QuerySet
 
 from ingestion.models import IngestionRun, RunItem
+from kb import access
+from kb.access import Actor
+from kb.models import Document, Source
 
 
-def find_items(run: IngestionRun, *, verdict: str = "", reason: str = "", query: str = "") -> QuerySet[RunItem]:
-    """Items of a run by verdict, by reason code, and by words of the title, key or address; without what only the work needs."""
+def find_items(actor: Actor, run: IngestionRun, *, verdict: str = "", reason: str = "", query: str = "") -> QuerySet[RunItem]:
+    """Items of a run by verdict, by reason code, and by words of the title, key or address; without what only the work needs, and in
+    a channel without those of documents that the actor cannot see."""
     found = RunItem.objects.filter(run=run).defer("passages", "text_hashes", "extracted", "fingerprints")
+    if run.source.kind == Source.Kind.CHANNEL:
+        found = found.filter(document__in=access.rows(actor, Document))
     if verdict:
         found = found.filter(verdict=verdict)
     if reason:

@@ -1,8 +1,8 @@
 """What a source lists: one entry per document that it has now. And how a preview looks at one."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 from ingestion.models import IngestionRun, RunItem
@@ -19,6 +19,8 @@ class Listed:
     blob_id: UUID
     content_hash: bytes
     size: int
+    policy: Mapping[str, Any] | None = None
+    """What the item keeps, of a source whose documents have policies of their own."""
 
 
 class Lister(Protocol):

@@ -15,6 +15,7 @@ from ingestion.plan import Plan, plan_for
 from ingestion.reading import Reading, read_items, text_hash
 from ingestion.sources.web import frontier, pages
 from ingestion.stages.items import Outcome, advance, close, close_superseded, give_back, own, postpone, take
+from ingestion.stages.policies import by_plan, store_items
 from ingestion.stages.slices import Slice
 from kb import blobs
 from kb.models import Blob, Document, Source
@@ -56,7 +57,11 @@ def work(run: IngestionRun, part: Slice) -> None:
             if _comes_more(run, part):
                 continue
             return
-        extract_items(run, items, plan)
+        for each, group in by_plan(run, items, plan):
+            if each.policy.mode == "store":
+                store_items(run, group, each)
+            else:
+                extract_items(run, group, each)
         part.beat()
 
 
@@ -201,13 +206,13 @@ def _fail(run: IngestionRun, item: RunItem, error: ExtractionError) -> None:
         document = Document.objects.select_for_update(no_key=True).filter(id=item.document_id, epoch=item.epoch).first()
         if document is None:
             return
-        document.last_error = error.message
+        document.last_error, document.last_reason = error.message, error.reason[:40]
         if error.retires:
             document.chunks.all().delete()
             document.dataset_parts.all().delete()
-            document.content_hash = document.markdown = None
+            document.content_hash = document.markdown = document.answering = None
             document.chunk_count, document.generation = 0, document.generation + 1
-        document.save(update_fields=["last_error", "content_hash", "markdown", "chunk_count", "generation"])
+        document.save(update_fields=["last_error", "last_reason", "content_hash", "markdown", "answering", "chunk_count", "generation"])
 
 
 def _segments(run: IngestionRun) -> int:

@@ -160,7 +160,7 @@ def conclude(
             sitemaps_whole=site.sitemaps_whole,
             answers_everything=site.same_for_all,
             # An empty upload source is known to be empty: the list is ours.
-            usable=verdicts[Seen.PRESENT] + (run.source.kind == Source.Kind.UPLOAD),
+            usable=verdicts[Seen.PRESENT] + (run.source.kind in (Source.Kind.UPLOAD, Source.Kind.CHANNEL)),
             definitive=verdicts[Seen.GONE],
         ),
         settings=Settings(limits.tombstone_after_missed_runs, limits.max_deletion_share),
@@ -204,6 +204,8 @@ def _run_again(run: IngestionRun) -> None:
     an upload may be committed after the listing that it began before."""
     if run.kind != IngestionRun.Kind.INGEST or run.stop_reason != StopReason.COMPLETED:
         return
+    if run.source.kind == Source.Kind.CHANNEL:
+        return  # each upload there is a push of its own
     listed = RunItem.objects.filter(run=run, document_id=OuterRef("id"), epoch=OuterRef("epoch"))
     if Document.objects.filter(source=run.source_id, file__isnull=False).exclude(Exists(listed)).exists():
         with suppress(Conflict, NotFound):  # disabled or removed meanwhile, or somebody was quicker

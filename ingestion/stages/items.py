@@ -113,7 +113,9 @@ def advance(stage: str, moves: Sequence[tuple[RunItem, Mapping[str, object]]]) -
 def close(item: RunItem, outcome: Outcome) -> None:
     """Give the item its verdict, and its document the error."""
     if outcome.verdict == Verdict.FAILED and item.document_id:
-        Document.objects.filter(id=item.document_id, epoch=item.epoch).update(last_error=outcome.error[:2000])
+        Document.objects.filter(id=item.document_id, epoch=item.epoch).update(
+            last_error=outcome.error[:2000], last_reason=outcome.reason[:40]
+        )
     close_all([item], outcome)
 
 

@@ -64,12 +64,14 @@ def _add_items(run: IngestionRun, page: list[Listed], plan: Plan) -> None:
         if item.verdict == Verdict.UNCHANGED:
             unchanged.append(entry.document.id)
     RunItem.objects.bulk_create(items, ignore_conflicts=True)
-    Document.objects.filter(id__in=unchanged).update(missed_runs=0, seen_at=timezone.now(), last_run_id=run.id, last_error="")
+    seen = {"missed_runs": 0, "seen_at": timezone.now(), "last_run_id": run.id, "last_error": "", "last_reason": ""}
+    Document.objects.filter(id__in=unchanged).update(**seen)
 
 
 def item_for(run: IngestionRun, entry: Listed, plan: Plan) -> RunItem:
     """The item (not saved) of a listed document, with its verdict if that needs no work."""
     document = entry.document
+    plan = plan_for(run, entry.policy) if entry.policy else plan
     item = RunItem(
         organization_id=run.organization_id,
         run=run,
@@ -81,6 +83,7 @@ def item_for(run: IngestionRun, entry: Listed, plan: Plan) -> RunItem:
         blob_id=entry.blob_id,
         content_hash=entry.content_hash,
         size=entry.size,
+        policy=entry.policy,
         stage=Stage.FETCHED,
         changed_at=timezone.now(),
     )

@@ -203,12 +203,13 @@ def _values(run: IngestionRun, document: Document, generation: Generation) -> di
         "etag": document.etag,
         "last_modified": document.last_modified,
         **served,
-        "title": item.title,
+        "title": document.key[:300] if run.source.kind == Source.Kind.CHANNEL else item.title,  # as its uploader called it
         "media_type": extracted.get("media_type") or document.media_type,
         "language": generation.language,
         "metadata": {**extracted.get("metadata", {}), **({"truncated": True} if extracted.get("truncated") else {})},
         "page_spans": extracted.get("pages", []),
-        "markdown": item.markdown,
+        "markdown": None if (item.policy or {}).get("values", {}).get("keep_markdown") is False else item.markdown,
+        "answering": document.file_id,  # of the item's epoch, so it is the file that the item was made of
         "content_hash": item.content_hash,
         "quarantined_hash": None,
         "extract_fingerprint": item.fingerprints["extract"],
@@ -222,6 +223,7 @@ def _values(run: IngestionRun, document: Document, generation: Generation) -> di
         "characters": extracted.get("characters", 0),
         "chunk_count": len(generation.passages),
         "last_error": "",
+        "last_reason": "",
         "first_ingested_at": document.first_ingested_at or now,
         "last_ingested_at": now,
         "last_run_id": run.id,

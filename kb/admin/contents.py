@@ -45,17 +45,31 @@ class BlobAdmin(ShownOnly, RowAdmin):
 
 @admin.register(File)
 class FileAdmin(ShownOnly, RowAdmin):
-    list_display = ("name", "organization", "media_type", "size_shown", "created_at")
-    list_filter = (("organization", admin.RelatedOnlyFieldListFilter), "media_type")
+    list_display = ("name", "version", "resource", "organization", "media_type", "size_shown", "created_at")
+    list_filter = (("organization", admin.RelatedOnlyFieldListFilter), "family", "media_type")
     search_fields = ("name",)
-    list_select_related = ("organization",)
-    fields = ("organization", "name", "media_type", "size_shown", "sha256_shown", "created_by", "created_at", "used_by")
+    list_select_related = ("organization", "resource")
+    fields = (
+        "organization",
+        "name",
+        "resource",
+        "version",
+        "policy",
+        "family",
+        "media_type",
+        "size_shown",
+        "sha256_shown",
+        "created_by",
+        "created_at",
+        "used_by",
+    )
     readonly_fields = ("size_shown", "sha256_shown", "used_by")
 
     def seen_by(self, actor: Actor) -> Q:
-        """Files that a visible knowledge base has, and the person's own."""
-        seen = Document.objects.filter(knowledge_base__in=access.knowledge_bases(actor).values("pk"), file__isnull=False)
-        return Q(organization=actor.organization) & (Q(created_by=actor.user) | Q(pk__in=seen.values("file")))
+        """Files that a visible knowledge base has and that are not somebody else's private ones, and the person's own."""
+        seen = access.rows(actor, Document)
+        of_document, of_version = Q(pk__in=seen.values("file")), Q(resource__in=seen.values("pk"))
+        return Q(organization=actor.organization) & (Q(created_by=actor.user) | of_document | of_version)
 
     @admin.display(description="SHA-256")
     def sha256_shown(self, obj: File) -> str:
@@ -72,7 +86,6 @@ class FileAdmin(ShownOnly, RowAdmin):
 
 @admin.register(Document)
 class DocumentAdmin(ShownOnly, RowAdmin):
-    within_knowledge_base = True
     list_display = (
         "shown",
         "key_shown",
@@ -95,11 +108,18 @@ class DocumentAdmin(ShownOnly, RowAdmin):
     list_select_related = ("knowledge_base", "source__knowledge_base")
     fieldsets = (
         (None, {"fields": ("title", "key", "url", "knowledge_base", "source", "file", "media_type", "language", "metadata")}),
-        ("State", {"fields": ("last_error", "missed_runs", "tombstoned_at", "first_ingested_at", "last_ingested_at", "seen_at")}),
+        ("Whose", {"fields": ("visibility", "owner", "owner_key", "answering")}),
+        (
+            "State",
+            {"fields": ("last_error", "last_reason", "missed_runs", "tombstoned_at", "first_ingested_at", "last_ingested_at", "seen_at")},
+        ),
         ("Made with", {"fields": ("space", "generation", "epoch", "size", "characters", "extractor_version")}),
         ("Chunks", {"fields": ("chunk_count", "chunks_shown")}),
     )
     readonly_fields = ("chunks_shown",)
+
+    def seen_by(self, actor: Actor) -> Q:
+        return Q(pk__in=access.rows(actor, Document).values("pk"))
 
     @admin.display(description="document", ordering="title")
     def shown(self, obj: Document) -> str:
@@ -129,13 +149,15 @@ class DocumentAdmin(ShownOnly, RowAdmin):
 
 @admin.register(Chunk)
 class ChunkAdmin(ShownOnly, RowAdmin):
-    within_knowledge_base = True
     list_display = ("id", "document", "ordinal", "where", "tokens", "language", "start_of_text")
     list_filter = (("knowledge_base", admin.RelatedOnlyFieldListFilter), "language")
     list_select_related = ("document",)
     ordering = ("document", "ordinal")
     fields = ("document", "knowledge_base", "ordinal", "where", "start", "end", "page_start", "page_end", "tokens", "language", "text")
     readonly_fields = ("where",)
+
+    def seen_by(self, actor: Actor) -> Q:
+        return Q(document__in=access.rows(actor, Document).values("pk"))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Chunk]:
         return super().get_queryset(request).select_related("document")

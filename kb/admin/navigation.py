@@ -15,12 +15,14 @@ GROUPS: dict[str, list[tuple[str, str, str]]] = {
         ("Documents", "kb.Document", "description"),
         ("Files", "kb.File", "attach_file"),
         ("Datasets", "kb.Dataset", "table_view"),
+        ("Channels", "kb.Channel", "move_to_inbox"),
         ("Runs", "ingestion.IngestionRun", "sync"),
         ("Schedules", "ingestion.SourceSchedule", "schedule"),
     ],
     "Retrieval": [
         ("Traces", "retrieval.RetrievalTrace", "manage_search"),
         ("Embedding models", "kb.EmbeddingModel", "hub"),
+        ("Bound services", "kb.ServiceBinding", "link"),
     ],
     "Access": [
         ("Organizations", "kb.Organization", "apartment"),

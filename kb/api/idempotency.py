@@ -22,14 +22,15 @@ KEPT_HEADERS = ("Location", "ETag", "Retry-After")
 _FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
 
 
-def idempotent(method: Method | None = None, *, atomic: bool = False) -> Any:
-    """Only 2xx answers are kept; after any other the key is free. Without the header nothing changes.
+def idempotent(method: Method | None = None, *, atomic: bool = False, digest: Callable[[Request], bytes] | None = None) -> Any:
+    """Only 2xx answers are kept; after any other the key is free. Without the header nothing changes. `digest` tells requests apart where
+    a body is too large to be read into memory.
 
     `atomic` runs the view in one transaction with the keeping of its answer, so that a crash leaves both or neither; only for
     views that do nothing slow and need no commit on their way.
     """
     if method is None:
-        return lambda decorated: idempotent(decorated, atomic=atomic)
+        return lambda decorated: idempotent(decorated, atomic=atomic, digest=digest)
 
     @wraps(method)
     def answering(view: APIView, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -37,7 +38,7 @@ def idempotent(method: Method | None = None, *, atomic: bool = False) -> Any:
         if key is None:
             return method(view, request, *args, **kwargs)
         route = f"{request.method} {request.path}"
-        claim = idempotency.claim(request.user, key=_checked(key), route=route, body_digest=body_digest(request))
+        claim = idempotency.claim(request.user, key=_checked(key), route=route, body_digest=(digest or body_digest)(request))
         if isinstance(claim, Answer):
             return _replay(claim)
         try:

@@ -1,5 +1,6 @@
 from kb.models import derived
 from kb.models.base import MAX_KEY_LENGTH, TenantRow, file_key, key_hash
+from kb.models.channels import Channel, ServiceBinding
 from kb.models.datasets import Dataset, DatasetPart
 from kb.models.documents import Blob, Chunk, Document, File
 from kb.models.knowledge_bases import KnowledgeBase, KnowledgeBaseVersion, Source
@@ -12,6 +13,7 @@ __all__ = [
     "MAX_KEY_LENGTH",
     "ApiKey",
     "Blob",
+    "Channel",
     "Chunk",
     "Dataset",
     "DatasetPart",
@@ -27,6 +29,7 @@ __all__ = [
     "Organization",
     "Role",
     "Secret",
+    "ServiceBinding",
     "Source",
     "TenantRow",
     "Upload",

@@ -6,7 +6,7 @@ from django.db.models import F, Q
 
 from kb.models.base import TenantRow
 from kb.models.knowledge_bases import KnowledgeBase, Source
-from kb.models.tenants import User
+from kb.models.tenants import ApiKey, User
 
 
 class Blob(TenantRow):
@@ -23,7 +23,11 @@ class Blob(TenantRow):
 
 
 class File(TenantRow):
-    """A file that somebody gave us. It belongs to the organization; attaching it to a knowledge base makes a document."""
+    """A file that somebody gave us. It belongs to the organization; attaching it to a knowledge base makes a document.
+
+    In a channel every upload of a title is a version of one document (`resource`), numbered from 1; `policy` is what the upload said,
+    `family` (of kb.schemas.families) what its bytes, type and name say.
+    """
 
     blob = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="files")
     name = models.CharField(max_length=255)
@@ -31,6 +35,15 @@ class File(TenantRow):
     size = models.BigIntegerField()
     sha256 = models.BinaryField(max_length=32)
     created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    resource = models.ForeignKey("kb.Document", null=True, on_delete=models.SET_NULL, related_name="versions")
+    version = models.PositiveIntegerField(default=1)
+    policy = models.JSONField(default=dict, blank=True)
+    family = models.CharField(max_length=16, blank=True, default="")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["resource", "version"], condition=Q(resource__isnull=False), name="file_version_once"),
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -41,7 +54,13 @@ class Document(TenantRow):
 
     `content_hash` and the fingerprints say what the published chunks were made from; null after a purge. `generation`
     counts publications, `epoch` counts claims of single documents: a publication whose epoch has passed is dropped.
+    Of several versions of a file, `file` is the newest and `answering` the one that what is published was made of.
+    A private document is its owner's alone: a person's, or that of an API key that belongs to nobody.
     """
+
+    class Visibility(models.TextChoices):
+        PRIVATE = "private"
+        ORGANIZATION = "organization"
 
     knowledge_base = models.ForeignKey(KnowledgeBase, on_delete=models.CASCADE, related_name="documents")
     source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="documents")
@@ -54,6 +73,12 @@ class Document(TenantRow):
     language = models.CharField(max_length=16, blank=True, default="")
     metadata = models.JSONField(default=dict, blank=True)
     file = models.ForeignKey(File, null=True, on_delete=models.PROTECT, related_name="documents")
+    answering = models.ForeignKey(
+        File, null=True, on_delete=models.SET_NULL, related_name="+", help_text="The version that what is published was made of."
+    )
+    visibility = models.CharField(max_length=16, choices=Visibility, default=Visibility.ORGANIZATION)
+    owner = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    owner_key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="+")
     markdown = models.ForeignKey(Blob, null=True, on_delete=models.PROTECT, related_name="+")
     page_spans = models.JSONField(default=list, blank=True, help_text="[{page, start, end}] into the Markdown.")
     content_hash = models.BinaryField(max_length=32, null=True)
@@ -75,6 +100,7 @@ class Document(TenantRow):
     characters = models.PositiveIntegerField(default=0)
     chunk_count = models.PositiveIntegerField(default=0)
     last_error = models.TextField(blank=True, default="")
+    last_reason = models.CharField(max_length=40, blank=True, default="", help_text="The code of last_error.")
     first_ingested_at = models.DateTimeField(null=True)
     last_ingested_at = models.DateTimeField(null=True)
     last_run_id = models.UUIDField(null=True)
@@ -82,7 +108,11 @@ class Document(TenantRow):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["source", "key_hash"], name="document_once")]
-        indexes = [models.Index(fields=["organization", "knowledge_base", "id"], name="document_of_knowledge_base")]
+        indexes = [
+            models.Index(fields=["organization", "knowledge_base", "id"], name="document_of_knowledge_base"),
+            # Whether a search has to keep anything from somebody.
+            models.Index(fields=["knowledge_base"], condition=Q(visibility="private"), name="document_private"),
+        ]
 
     def __str__(self) -> str:
         return self.title or self.key

@@ -59,7 +59,7 @@ class KnowledgeBaseVersion(TenantRow):
 
 class Source(TenantRow):
     """Where documents of a knowledge base come from. Web and upload sources mirror `sources[]` of the current document;
-    `direct`, `channel` and `attached` ones are made by us, at most one of each per knowledge base (`attached`: per agent)."""
+    `direct`, `channel` and `attached` ones are made by us: one `direct` a knowledge base, one a channel, one `attached` an agent."""
 
     class Kind(models.TextChoices):
         WEB = "web"

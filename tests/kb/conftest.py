@@ -22,7 +22,8 @@ def operator(admin_user):
 @pytest.fixture
 def filled(knowledge_base, organization, source, alice, bob, carol, hashing_model):
     """One row of every table."""
-    from kb import services
+    from kb import access, bindings, services
+    from kb.channels import ChannelInput, create_channel
     from kb.models import Blob, Chunk, Dataset, DatasetPart, Document, File, IdempotencyKey
 
     blob = Blob.objects.create(organization=organization, sha256=b"1" * 32, size=3, storage_key="k")
@@ -43,8 +44,11 @@ def filled(knowledge_base, organization, source, alice, bob, carol, hashing_mode
         heading_path=["Plan"],
         tokens=3,
     )
+    channel = create_channel(access.actor_for_user(alice), wanted=ChannelInput("Uploads of Acme", knowledge_base.id))
+    bound = {"purpose": "vision", "endpoint": "https://vision.example/v1", "credential": "ACME_KEY"}
+    bindings.bind_service(access.actor_for_user(carol), document=bound)
     services.set_grant(knowledge_base, user_id=bob.pk, level="viewer")
     services.create_api_key(organization, name="bot", created_by=carol)
     services.set_secret(organization=organization, name="ACME_KEY", value="a very secret value")
     IdempotencyKey.objects.create(organization=organization, key_digest=b"1" * 32, body_digest=b"1" * 32)
-    return {"document": document, "chunk": chunk, "file": file, "blob": blob}
+    return {"channel": channel, "document": document, "chunk": chunk, "file": file, "blob": blob}

@@ -7,6 +7,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from config.version import VERSION
+from tests.ingestion.api.channels import Sender
 
 STAGES = ("crawl", "extract", "embed", "publish", "finish")
 
@@ -124,3 +125,25 @@ def async_get():
         return asyncio.run(asyncio.wait_for(read(), 30))
 
     return get
+
+
+@pytest.fixture
+def channel(editor, knowledge_base) -> dict:
+    """The default channel of Acme, into the knowledge base that everybody may read."""
+    body = {"name": "Uploads", "knowledge_base_id": str(knowledge_base.id), "is_default": True}
+    answer = editor.post("/api/v1/channels", body, format="json")
+    assert answer.status_code == 201, answer.content
+    return answer.json()
+
+
+@pytest.fixture
+def sender(editor, channel, work) -> Sender:
+    return Sender(editor, channel["id"], work)
+
+
+@pytest.fixture
+def second_editor(organization) -> APIClient:
+    """Another editor of Acme, with what is private of their own."""
+    from tests.conftest import make_user
+
+    return api_client(organization, make_user(organization, "erin", "editor"), "editor")

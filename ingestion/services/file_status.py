@@ -1,0 +1,86 @@
+"""How far a file has come. Derived from what the stages wrote, never stored: of the document, its open item, and which version answers."""
+
+from enum import StrEnum
+
+from django.db.models import Case, CharField, Exists, F, OuterRef, Q, QuerySet, Value, When
+
+from config.errors import NotFound
+from ingestion.failures import is_retryable
+from ingestion.models import IngestionRun, RunItem
+from kb.models import Document, File
+
+INTERRUPTED = "Its processing was stopped before it ended. Try it again."
+
+
+class Status(StrEnum):
+    """Of a file, in a channel and in an upload source alike."""
+
+    PENDING = "pending"  # kept, and waits to be read
+    PROCESSING = "processing"
+    INDEXED = "indexed"  # its chunks answer
+    STORED = "stored"  # kept and not made to answer, as its policy says
+    FAILED = "failed"  # the reason is with it; an earlier version may answer
+    SUPERSEDED = "superseded"  # a newer version took its place
+
+
+_UNTOUCHED = Q(stage=RunItem.Stage.FETCHED, attempts=0, failures=0)
+
+
+def _open_items(**document: str) -> tuple[Exists, Exists]:
+    """(whether an open item of the document's last run is under way, whether one is at all)."""
+    items = RunItem.objects.filter(run_id=OuterRef(document["run"]), key_hash=OuterRef(document["key"]), run__finished_at=None)
+    items = items.exclude(stage=RunItem.Stage.DONE)
+    return Exists(items.exclude(_UNTOUCHED)), Exists(items)
+
+
+def with_status(files: QuerySet[File]) -> QuerySet[File]:
+    """Versions of files of channels, each with `status`."""
+    worked, waits = _open_items(run="resource__last_run_id", key="resource__key_hash")
+    answers = Q(resource__answering=F("id"))
+    searchable = Case(When(resource__chunk_count=0, then=Value(Status.STORED)), default=Value(Status.INDEXED))
+    status = Case(
+        When(~Q(resource__file=F("id")) & answers, then=searchable),
+        When(~Q(resource__file=F("id")), then=Value(Status.SUPERSEDED)),
+        When(worked, then=Value(Status.PROCESSING)),
+        When(waits, then=Value(Status.PENDING)),
+        When(~Q(resource__last_error=""), then=Value(Status.FAILED)),
+        When(answers, then=searchable),
+        default=Value(Status.FAILED),  # its run was ended from outside
+        output_field=CharField(),
+    )
+    return files.annotate(status=status)
+
+
+def status_of(file: File) -> str:
+    """The status of one version. `NotFound` if it went meanwhile."""
+    found = with_status(File.objects.filter(id=file.id)).values_list("status", flat=True).first()
+    if found is None:
+        raise NotFound()
+    return found
+
+
+def failure_of(file: File) -> tuple[str, str, bool]:
+    """(code, sentence, whether trying again may help) of a file in status `failed`."""
+    document = file.resource
+    if document.last_error:
+        return document.last_reason, document.last_error, is_retryable(document.last_reason)
+    # Its run was ended from outside, or at a limit: what its item says, while that is kept.
+    item = RunItem.objects.filter(run_id=document.last_run_id, key_hash=bytes(document.key_hash)).only("reason", "error").first()
+    reason = (item.reason if item else "") or "interrupted"
+    return reason, (item.error if item else "") or INTERRUPTED, True
+
+
+def with_source_status(documents: QuerySet[Document]) -> QuerySet[Document]:
+    """Documents of an upload source, each with `status`: its index state (`services.documents.State`) and whether a run is at it."""
+    open_run = IngestionRun.objects.filter(source=OuterRef(OuterRef("source_id")), finished_at=None).exclude(kind=IngestionRun.Kind.PUSH)
+    items = RunItem.objects.filter(run__in=open_run.values("id"), key_hash=OuterRef("key_hash")).exclude(stage=RunItem.Stage.DONE)
+    status = Case(
+        When(Exists(items), then=Value(Status.PROCESSING)),
+        When(~Q(last_error=""), then=Value(Status.FAILED)),
+        When(Q(content_hash=None) | ~Q(content_hash=F("file__sha256")), then=Value(Status.PENDING)),
+        When(~Q(space_id=F("knowledge_base__space_id")), then=Value(Status.PENDING)),
+        When(chunk_count=0, then=Value(Status.STORED)),
+        default=Value(Status.INDEXED),
+        output_field=CharField(),
+    )
+    return documents.annotate(status=status)
