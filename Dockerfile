@@ -21,6 +21,10 @@ ARG EXTRAS=
 RUN case " $EXTRAS " in *" render "*) \
         apt-get update && apt-get install -y --no-install-recommends chromium && rm -rf /var/lib/apt/lists/*;; \
     esac
+# Text recognition; other languages by OCR_LANGUAGES="deu fra", which LECTERN_OCR_LANGUAGES then names.
+ARG OCR_LANGUAGES=
+RUN apt-get update && apt-get install -y --no-install-recommends tesseract-ocr \
+        $(for language in $OCR_LANGUAGES; do echo "tesseract-ocr-$language"; done) && rm -rf /var/lib/apt/lists/*
 RUN useradd --create-home --uid 10001 lectern && install -d -o lectern -g lectern /data
 COPY --from=packages /opt/lectern /opt/lectern
 WORKDIR /app

@@ -115,6 +115,9 @@ class Environment(BaseSettings):
     max_run_hours: float = Field(48, gt=0, le=720, description="longest run")
     trace_days: int = Field(30, ge=0, le=3650, description="days that traces of retrievals are kept; 0: for ever")
     embed_threads: int = Field(0, ge=0, le=1024, description="threads of the local embedding model; 0: every core")
+    recognize_memory_mb: int = Field(1536, ge=256, le=65_536, description="memory of the child that recognizes text and speech")
+    recognize_seconds: float = Field(60, ge=1, le=600, description="longest recognition of one page, picture or stretch of speech")
+    ocr_languages: Listed = Field(("eng",), description="languages of text recognition, as Tesseract names them: eng,deu")
     extract_children: int = Field(2, ge=1, le=64, description="child processes of one extract worker")
     sandbox: Literal["kernel", "limits"] = Field(
         "kernel", description="what holds the processes that read files; limits: time and memory only, where the kernel offers no more"

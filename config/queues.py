@@ -13,9 +13,10 @@ from config.errors import Unavailable
 
 CRAWL = "crawl"
 EXTRACT = "extract"
+RECOGNIZE = "recognize"
 EMBED = "embed"
 DEFAULT = "default"
-QUEUES = (CRAWL, EXTRACT, EMBED, DEFAULT)
+QUEUES = (CRAWL, EXTRACT, RECOGNIZE, EMBED, DEFAULT)
 
 # Redis serves the list of the lowest number first.
 INTERACTIVE = 0

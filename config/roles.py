@@ -57,9 +57,10 @@ def parse_role(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def worker_defaults(queues: str) -> tuple[str, int]:
-    """Pool and concurrency that fit the queues: one model in one thread, extraction in threads over child processes, else processes."""
+    """Pool and concurrency that fit the queues: one model in one thread (embedding, recognition), extraction in threads over child
+    processes, else processes."""
     names = {name.strip() for name in queues.split(",")}
-    if "embed" in names:
+    if names & {"embed", "recognize"}:
         return "solo", 1
     return ("threads", 2) if "extract" in names else ("prefork", 2)
 

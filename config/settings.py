@@ -199,6 +199,7 @@ CRAWLS = {
 PREVIEWS = {"upload": "ingestion.sources.listed:ListedLook", "web": "ingestion.sources.web.preview:SiteLook"}
 STAGES = {
     "extract": "ingestion.stages.extract:work",
+    "recognize": "ingestion.stages.recognize:work",
     "embed": "ingestion.stages.embed:work",
     "publish": "ingestion.stages.publish:work",
     "finish": "ingestion.stages.finish:work",

@@ -6,10 +6,15 @@ from threading import Lock
 from django.conf import settings
 
 from ingestion.extract.sandbox import Sandbox
+from ingestion.recognize.engines import print_engine
 from ingestion.render import Renderer
+
+# Engines keep their models: a child that has grown to this share of its memory is made anew before it is killed for it.
+RETIRED_SHARE = 0.8
 
 _lock = Lock()
 _pools: dict[str, Sandbox] = {}
+_recognizers: list[Sandbox] = []
 _browsers: list[Renderer] = []
 
 
@@ -30,6 +35,19 @@ def _pool(name: str, *, languages: bool) -> Sandbox:
             _pools[name] = Sandbox(size=settings.ENV.extract_children, languages=languages, limits_only=limits_only)
             atexit.register(_pools[name].close)
         return _pools[name]
+
+
+def recognizer() -> Sandbox:
+    """The one child that recognizes print and speech: with more memory than the others, one part at a time."""
+    with _lock:
+        if not _recognizers:
+            engine, most = print_engine(), settings.ENV.recognize_memory_mb
+            folders = engine.folders if engine else []
+            limits_only = settings.ENV.sandbox == "limits"
+            made = Sandbox(size=1, languages=False, readable=folders, retired_above_mb=RETIRED_SHARE * most, limits_only=limits_only)
+            _recognizers.append(made)
+            atexit.register(_recognizers[0].close)
+        return _recognizers[0]
 
 
 def renderer() -> Renderer:

@@ -3,6 +3,7 @@
 from decimal import Decimal
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import Count, Q, Sum
 
 from ingestion.models import IngestionRun, ProviderCall, RunItem
@@ -12,7 +13,8 @@ Verdict = RunItem.Verdict
 
 def count_items(run: IngestionRun) -> dict[str, object]:
     """Counters of PRODUCT section 4; `skipped` and `failed` by reason, `cost` in the currency of the price (None without one). `requests`
-    are those to the provider of the model, `http_requests` those to a site."""
+    are those to the provider of the model, `http_requests` those to a site. `parts` are pages, pictures and stretches of speech of files
+    whose text is recognized; `parts_waiting` of them are still to be read."""
     items = RunItem.objects.filter(run=run)
     totals = items.aggregate(
         found=Count("id"),
@@ -24,14 +26,28 @@ def count_items(run: IngestionRun) -> dict[str, object]:
         chunks=Sum("chunks", filter=Q(verdict=Verdict.INGESTED), default=0),
         wanted=Sum("embeddings_computed", default=0),
         embeddings_reused=Sum("embeddings_reused", default=0),
+        parts=Sum("parts", default=0),
         bytes=Sum("size", default=0),
         http_requests=Sum("requests", default=0),
     )
     totals["http_requests"] += (run.crawl_state or {}).get("requests", 0)  # for robots.txt, sitemaps and the like
+    totals["parts_waiting"] = waiting_parts(run) if totals["parts"] and totals["open"] else 0
     calls = ProviderCall.objects.filter(run=run, received_at__isnull=False, error="").aggregate(
         embeddings_computed=Sum("texts", default=0), tokens=Sum("tokens", default=0), requests=Count("id")
     )
     return {**totals, **calls, "cost": cost_of(run, calls["tokens"], calls["embeddings_computed"]), **by_reason(items)}
+
+
+def waiting_parts(run: IngestionRun) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM ingestion_runitem item JOIN kb_blob blob ON blob.id = item.blob_id JOIN ingestion_recognizedpart part"
+            " ON part.organization_id = item.organization_id AND part.content_hash = blob.sha256 AND part.recipe = item.recipe"
+            " AND part.position < item.parts"
+            " WHERE item.run_id = %s AND item.stage = 'parted' AND part.text IS NULL AND part.error = ''",
+            [run.id],
+        )
+        return cursor.fetchone()[0]
 
 
 def cost_of(run: IngestionRun, tokens: int, embeddings: int) -> str | None:

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from config.registry import Registry
 from ingestion import claims
-from ingestion.models import EmbeddedText, IngestionRun, ProviderCall, ScheduleFire
+from ingestion.models import EmbeddedText, IngestionRun, ProviderCall, RecognizedPart, ScheduleFire
 from ingestion.schedules import remove_schedules
 from kb import blobs, uploads
 from kb.models import Document, EmbeddingSpace, File, IdempotencyKey, KnowledgeBase, Organization, Source
@@ -125,6 +125,7 @@ def build_vector_indexes() -> None:
 def collect_texts() -> None:
     now = timezone.now()
     EmbeddedText.objects.filter(used_at__lt=now - TEXTS_KEPT).delete()
+    RecognizedPart.objects.filter(used_at__lt=now - TEXTS_KEPT).delete()
     ProviderCall.objects.filter(sent_at__lt=now - CALLS_KEPT).delete()
     ScheduleFire.objects.filter(created_at__lt=now - FIRES_KEPT).delete()
     IdempotencyKey.objects.filter(created_at__lt=now - KEYS_KEPT).delete()

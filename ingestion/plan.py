@@ -36,6 +36,11 @@ class Plan:
     fingerprints: Mapping[str, str]
     warnings: tuple[str, ...]
 
+    @property
+    def ocr(self) -> str:
+        """`auto`, where neither the source nor the policy of a file says `off`."""
+        return "off" if "off" in (self.settings.ocr, self.policy.ocr) else "auto"
+
 
 def plan_for(run: IngestionRun, policy: Mapping[str, Any] | None = None) -> Plan:
     """The plan of a run; of one file of it with `policy`, as the item keeps it. Settings of internal sources are the defaults."""

@@ -38,6 +38,7 @@ class Route:
 ROUTES: Mapping[str, Route] = {
     "crawl": Route(queues.CRAWL, rows=1, most=1),
     "extract": Route(queues.EXTRACT, rows=4, most=64),
+    "recognize": Route(queues.RECOGNIZE, rows=8, most=64),
     "embed": Route(queues.EMBED, rows=1, most=64),
     "publish": Route(queues.DEFAULT, rows=16, most=4),
     "finish": Route(queues.DEFAULT, rows=1, most=1),

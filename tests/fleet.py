@@ -21,6 +21,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "web": ("web", "--host", "127.0.0.1"),
     "main": ("worker", "--queues", "crawl,default", "--name", "main"),
     "extract": ("worker", "--queues", "extract", "--name", "extract"),
+    "recognize": ("worker", "--queues", "recognize", "--name", "recognize"),
     "embed": ("worker", "--queues", "embed", "--name", "embed"),
     "beat": ("beat",),
 }

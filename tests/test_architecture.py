@@ -23,6 +23,7 @@ MAY_IMPORT = {
 PURE = (
     "ingestion/crawl",
     "ingestion/extract",
+    "ingestion/recognize",
     "ingestion/render",
     "ingestion/chunk",
     "ingestion/datasets",

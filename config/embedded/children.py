@@ -31,6 +31,7 @@ def programs(*, host: str, port: int) -> list[Program]:
         Program("web", web_command(host=host, port=port)),
         Program("main", worker_command(name="main", queues="crawl,default", pool="prefork", concurrency=2)),
         Program("extract", worker_command(name="extract", queues="extract", pool="threads", concurrency=2)),
+        Program("recognize", worker_command(name="recognize", queues="recognize", pool="solo", concurrency=1)),
         Program("embed", worker_command(name="embed", queues="embed", pool="solo", concurrency=1)),
         Program("beat", beat_command()),
     ]

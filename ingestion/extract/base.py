@@ -29,6 +29,11 @@ class Limits:
     stop_after_chars: int | None = None
     comments: bool = False
     """Whether what reviewers noted beside the text of an office document is text, too."""
+    ocr: str = "missing"
+    """`auto`: pictures and scanned pages come back as parts to be recognized. Else they are refused: `off` by setting, `missing` for want
+    of an engine."""
+    speech: str = "missing"
+    """The same for recordings: `auto` or `missing`."""
 
     @property
     def wanted_chars(self) -> int:
@@ -69,6 +74,19 @@ class ExtractedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a file that is read by itself, because recognizing it takes seconds: a `page` of a PDF, a `picture` or the `description`
+    of one (both count frames as pages), a stretch of `speech` from `start` to `end` seconds. `text` is what was read of it already,
+    as Markdown; None says that it has to be recognized."""
+
+    kind: str
+    page: int | None = None
+    start: float | None = None
+    end: float | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Extracted:
     markdown: str
     title: str
@@ -78,6 +96,8 @@ class Extracted:
     metadata: dict[str, Any] = field(default_factory=dict)
     truncated: bool = False
     warnings: list[str] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
+    """In reading order, of a file that has some to be recognized; its Markdown and pages are then made of them."""
     page: dict[str, Any] | None = None
     """What a crawl needs of HTML that a server gave: html_page.describe_page. Such a page may have no Markdown: its links still count."""
     files: list[ExtractedFile] = field(default_factory=list)
@@ -87,8 +107,9 @@ class Extracted:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
-        pages = [PageSpan(**span) for span in value["pages"]]
-        return cls(**{**value, "pages": pages, "files": [ExtractedFile(**file) for file in value.get("files", ())]})
+        pages, parts = [PageSpan(**span) for span in value["pages"]], [Part(**part) for part in value.get("parts", ())]
+        files = [ExtractedFile(**file) for file in value.get("files", ())]
+        return cls(**{**value, "pages": pages, "parts": parts, "files": files})
 
 
 class Extractor(Protocol):

@@ -22,7 +22,7 @@ from ingestion.extract.base import PROGRAM, WITHOUT_LANGUAGES, Limits, Served
 from ingestion.extract.cutting import cut, fitting, whole_spans
 from ingestion.extract.enclosure import close_in
 from ingestion.extract.extraction import content_hash, extract
-from ingestion.extract.language import forgo_model, load_model
+from ingestion.extract.language import detect_language, forgo_model, load_model
 
 PR_SET_PDEATHSIG = 1
 PROJECT = Path(__file__).resolve().parents[2]
@@ -108,11 +108,17 @@ def _perform(request: dict[str, Any], *, limits: Limits) -> dict[str, Any]:
         passages = cut(extracted.markdown, wanted, title=extracted.title, whole=whole_spans(extracted)) if wanted else []
         return {"extracted": extracted.to_json(), "passages": passages}
     if request["op"] == "chunk":
-        return {"passages": cut(path.read_bytes().decode("utf-8"), request["chunk"], title=request["title"])}
+        text = path.read_bytes().decode("utf-8")
+        language = detect_language(text) if request.get("detect") else None
+        return {"passages": cut(text, request["chunk"], title=request["title"]), "language": language}
     if request["op"] == "query":
         from ingestion.datasets.queries import answer_query
 
         return answer_query(request, limits=limits)
+    if request["op"] == "recognize":
+        from ingestion.recognize import perform
+
+        return perform(path, request)
     raise ExtractionError(f"There is no operation {request['op']!r}.", reason="internal")
 
 

@@ -87,6 +87,8 @@ def probe(path: Path, *, name: str, declared_type: str | None = None, limits: Li
 
 
 def _finished(extracted: Extracted, *, format: str, name: str, limits: Limits) -> Extracted:
+    if any(part.text is None for part in extracted.parts):
+        return replace(extracted, markdown="", title=_title(extracted, name), pages=[])
     markdown = extracted.markdown
     warnings = list(extracted.warnings)
     if not extracted.pages:

@@ -25,6 +25,8 @@ FORMATS: dict[str, str] = {
     "xls": "ingestion.extract.tabular.extractors:XlsExtractor",
     "ods": "ingestion.extract.tabular.extractors:OdsExtractor",
     "parquet": "ingestion.extract.tabular.extractors:ParquetExtractor",
+    "image": "ingestion.extract.image:ImageExtractor",
+    "audio": "ingestion.extract.audio:AudioExtractor",
 }
 
 # Fewer characters than this are no document. PDF has the same minimum, which it applies itself: it can see whether there are pictures.

@@ -13,7 +13,8 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from config.errors import ExtractionError
-from ingestion.extract.base import Extracted, Limits, PageSpan, Served
+from ingestion.extract.base import Extracted, Limits, PageSpan, Part, Served
+from ingestion.extract.image import refuse_pictures
 from ingestion.extract.pdf_document import damaged, open_document
 from ingestion.extract.pdf_headings import Entry, mark_headings, outline
 from ingestion.extract.pdf_lines import Line, PageText
@@ -62,8 +63,9 @@ class PdfExtractor:
         document = _read(data, name=name, limits=limits)
         text, spans = _assembled(document)
         scans = [page.number for page in document.pages if page.scan]
-        if len(text) < MIN_TEXT_CHARS and (not text or scans):
-            raise _no_text(text, name=name)
+        recognized = bool(scans) and limits.ocr == "auto"
+        if not recognized and len(text) < MIN_TEXT_CHARS and (not text or scans):
+            raise _no_text(text, name=name, scans=scans, limits=limits)
         return Extracted(
             markdown=text,
             title=_title(document.metadata.get("title", ""), name=name),
@@ -71,8 +73,15 @@ class PdfExtractor:
             pages=spans,
             metadata=_metadata(document.metadata, pages=document.count, scans=scans),
             truncated=document.cut,
-            warnings=_warnings(document, scans=scans, limits=limits),
+            warnings=_warnings(document, scans=[] if recognized else scans, limits=limits),
+            parts=_parts(text, spans, scans) if recognized else [],
         )
+
+
+def _parts(text: str, spans: list[PageSpan], scans: list[int]) -> list[Part]:
+    """Every page that has something, in order; what a scan had of text is a stamp, and is recognized with the rest."""
+    known = {span.page: text[span.start : span.end] for span in spans}
+    return [Part("page", page=n, text=None if n in scans else known[n]) for n in sorted({*known, *scans})]
 
 
 def _read(data: Path, *, name: str, limits: Limits) -> _Document:
@@ -125,7 +134,7 @@ def _until(pages: Iterator[_Page], *, name: str, limits: Limits, deadline: float
             raise ExtractionError(happened, advice="Split it and upload the parts.", reason="time_limit", retires=False)
         yield page
         length += page.length
-        if length >= limits.wanted_chars:
+        if length >= limits.wanted_chars or (page.scan and limits.ocr == "auto" and limits.stop_after_chars is not None):
             return
 
 
@@ -216,9 +225,8 @@ def _title(value: Any, *, name: str) -> str:
     return Path(name).stem if useless else title
 
 
-def _no_text(text: str, *, name: str) -> ExtractionError:
-    if text.strip():
-        happened = f"{name} holds almost no text ({len(text.strip())} characters)."
-        return ExtractionError(happened, advice="If it is a scan, run text recognition on it first.", reason="no_text", retires=True)
-    happened = f"{name} has no text layer: it is a scan or holds only pictures."
-    return ExtractionError(happened, advice="Run text recognition on it first.", reason="no_text", retires=True)
+def _no_text(text: str, *, name: str, scans: list[int], limits: Limits) -> ExtractionError:
+    if scans:
+        refuse_pictures(f"{name} is a scan", limits=limits)
+    happened = f"{name} holds almost no text ({len(text.strip())} characters)." if text.strip() else f"{name} holds no text."
+    return ExtractionError(happened, advice="Upload a version with text.", reason="no_text", retires=True)

@@ -24,10 +24,11 @@ from ingestion.extract.base import MEBIBYTE, PROGRAM, WITHOUT_LANGUAGES, Limits
 
 PROJECT = Path(__file__).resolve().parents[2]
 # All that a child sees of the environment: no database, no broker, no key.
-PASSED_VARIABLES = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
+PASSED_VARIABLES = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TESSDATA_PREFIX")
 FIXED_VARIABLES = {
     "PYTHONPATH": str(PROJECT), "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1",
-    "TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OMP_THREAD_LIMIT": "1",
+    "OPENBLAS_NUM_THREADS": "1",
     # One arena: freed memory goes back, so that a big document does not retire the child.
     "MALLOC_ARENA_MAX": "1",
 }  # fmt: skip

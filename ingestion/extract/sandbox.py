@@ -25,7 +25,8 @@ class Sandbox:
     -> {extracted, passages}; `outbox` is a folder of yours that gets the files which come out of it (`extracted["files"]`), if wanted;
     `page` says that a web server gave the file, and HTML then comes back with its links. What has the content
     hash `known` (in hex) is not cut.
-    {op: "chunk", path, title, chunk} -> {passages}; `path` holds Markdown.
+    {op: "chunk", path, title, chunk, detect} -> {passages, language}; `path` holds Markdown, its language is told with `detect`.
+    {op: "recognize", …} as recognize.perform takes and answers it.
     {op: "query", path, more, sql, views, max_rows} -> {columns, rows, truncated}: ingestion.datasets.queries; `more` are further files.
     `tables` (fields of ingestion.datasets.wanted.Wanted) of an extraction with an outbox says that tables shall become datasets.
     `tokenizer` is a name that kb.providers.tokens knows; `readable` names folders outside of the Python prefix where one lies.
@@ -45,6 +46,7 @@ class Sandbox:
         programs: Sequence[Path] = (),
         languages: bool = True,
         limits_only: bool = False,
+        retired_above_mb: float = RETIRED_ABOVE_MB,
     ) -> None:
         if size < 1:
             raise ValueError("A sandbox has at least one child.")
@@ -53,6 +55,7 @@ class Sandbox:
         self._programs = tuple(programs)
         self._languages = languages
         self._limits_only = limits_only
+        self._retired_above_mb = retired_above_mb
         self._free = threading.BoundedSemaphore(size)
         self._lock = threading.Lock()
         self._idle: list[Child] = []
@@ -156,7 +159,7 @@ class Sandbox:
         return child
 
     def _put_back(self, child: Child) -> None:
-        spent = child.jobs >= FILES_PER_CHILD or child.rss_mb > RETIRED_ABOVE_MB or not child.alive
+        spent = child.jobs >= FILES_PER_CHILD or child.rss_mb > self._retired_above_mb or not child.alive
         with self._lock:
             if not spent and not self._closed:
                 self._idle.append(child)

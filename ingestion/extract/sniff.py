@@ -8,6 +8,7 @@ from config.errors import ExtractionError
 from ingestion.extract.byte_order import bom_encoding, unmarked_utf16
 from ingestion.extract.containers import ContainerFormat, ole2_format, zip_format
 from ingestion.extract.fences import FENCE_LANGUAGES
+from ingestion.extract.media import media_format
 from ingestion.extract.signatures import BINARY_EXTENSIONS, BINARY_SIGNATURES, OLE2, PARQUET, PDF, RTF, ZIP
 
 HEAD_BYTES = 8_192
@@ -71,6 +72,8 @@ def sniff(path: Path, *, name: str, declared_type: str | None = None, served: bo
         return _container_kind(ole2_format(path, name=name))
     if _is_pdf(head, suffix=suffix):
         return PDF_KIND
+    if media := media_format(head, suffix=suffix):
+        return Kind(*media)
     if head.lstrip().startswith(RTF):
         return RTF_KIND
     if _is_mail(head, suffix=suffix, declared_type=declared_type):

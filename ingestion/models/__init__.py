@@ -1,4 +1,5 @@
 from ingestion.models.embedded_texts import EmbeddedText, ProviderCall, QueueBeat, WorkerHeartbeat
+from ingestion.models.parts import RecognizedPart
 from ingestion.models.runs import CrawledHost, IngestionRun, RunItem
 from ingestion.models.schedules import ScheduleFire, SourceSchedule
 
@@ -8,6 +9,7 @@ __all__ = [
     "IngestionRun",
     "ProviderCall",
     "QueueBeat",
+    "RecognizedPart",
     "RunItem",
     "ScheduleFire",
     "SourceSchedule",

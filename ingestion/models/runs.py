@@ -115,7 +115,8 @@ class RunItem(models.Model):
     """One URL or file of one run: frontier entry, work item and verdict in one row.
 
     Stages: `found` (to be fetched) → `fetched` (to be extracted and chunked) → `extracted` (waits for vectors) →
-    `embedded` (to be published) → `done`. A verdict is set exactly when the stage becomes `done`.
+    `embedded` (to be published) → `done`. A verdict is set exactly when the stage becomes `done`. Where text has to be recognized,
+    `fetched` leads to `parted` (waits for its parts: pages, pictures, speech) and back, now with their Markdown.
     `passages` holds spans into the stored Markdown with the hash of the text to embed: nothing half-made stands in a
     vector or word table.
     """
@@ -123,6 +124,7 @@ class RunItem(models.Model):
     class Stage(models.TextChoices):
         FOUND = "found"
         FETCHED = "fetched"
+        PARTED = "parted"
         EXTRACTED = "extracted"
         EMBEDDED = "embedded"
         DONE = "done"
@@ -166,6 +168,8 @@ class RunItem(models.Model):
     content_hash = models.BinaryField(max_length=32, null=True)
     response = models.JSONField(null=True, help_text="Of a crawl: status, validators, media type, where a redirect or canonical leads.")
     requests = models.PositiveSmallIntegerField(default=0, help_text="How often it was asked for over the network.")
+    recipe = models.CharField(max_length=32, blank=True, default="", db_default="", help_text="Of the parts that it waits for.")
+    parts = models.PositiveIntegerField(default=0, db_default=0, help_text="How many parts it has: pages, pictures, stretches of speech.")
     extracted = models.JSONField(null=True, help_text="Title, type, language, metadata, page spans of the extraction.")
     passages = models.JSONField(null=True, help_text="[start, end, heading path, tokens, table header], in order")
     text_hashes = ArrayField(models.BinaryField(max_length=32), null=True, help_text="What it waits for, in the order of passages.")

@@ -10,9 +10,11 @@ from django.db.models import F, Sum
 from config.errors import Conflict, ExtractionError, LecternError, NotFound
 from ingestion.children import sandbox
 from ingestion.extract.extraction import PROBE_CHARS, PROBE_SECONDS
+from ingestion.recognition import recognition_for
 from kb import blobs, schemas
 from kb.models import Blob, Document, File, KnowledgeBase, Source, User, file_key, key_hash
-from kb.schemas.source import Upload
+from kb.schemas.source import Source as SourceEntry
+from kb.schemas.source import SourceSettings, Upload
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,19 @@ class Stored:
 
 def upload_limits(source: Source) -> Upload:
     """The `upload` block of the current version."""
+    entry = _entry(source)
+    return (entry.upload if entry else None) or Upload()
+
+
+def ocr_setting(source: Source) -> str:
+    """Its `settings.ocr`: whether text is recognized in pictures and scans."""
+    entry = _entry(source)
+    return (entry.settings if entry else SourceSettings()).ocr
+
+
+def _entry(source: Source) -> SourceEntry | None:
     document = schemas.load_stored(KnowledgeBase.objects.select_related("current").get(id=source.knowledge_base_id).current.document)
-    return next((entry.upload for entry in document.sources if entry.id.replace("-", "") == source.id.hex), None) or Upload()
+    return next((entry for entry in document.sources if entry.id.replace("-", "") == source.id.hex), None)
 
 
 def require_upload_source(source: Source) -> None:
@@ -77,7 +90,7 @@ def check_file(source: Source, name: str, size: int, limits: Upload) -> None:
 def keep_blob(source: Source, blob: Blob, *, name: str, declared_type: str | None, limits: Upload, user: User | None) -> Document:
     """The same of bytes that are stored already."""
     key = file_key(name)
-    media_type = probe(blob, name, declared_type)
+    media_type = probe(blob, name, declared_type, ocr=ocr_setting(source))
     with transaction.atomic():
         # One file at a time per source, against a fresh count: two uploads cannot fill the same headroom.
         now = Source.objects.select_for_update(no_key=True).filter(id=source.id, state=Source.State.ACTIVE).first()
@@ -88,10 +101,11 @@ def keep_blob(source: Source, blob: Blob, *, name: str, declared_type: str | Non
         return _attach(source, key, name, blob, media_type, user)
 
 
-def probe(blob: Blob, name: str, declared_type: str | None) -> str:
-    """Read the first characters as a run would, so that what cannot be read is refused now and not skipped later; returns the type."""
+def probe(blob: Blob, name: str, declared_type: str | None, *, ocr: str = "auto") -> str:
+    """Read the first characters as a run would, so that what cannot be read is refused now and not skipped later; returns the type.
+    Where text would have to be recognized, that is left to the run: a picture is a picture here, whatever it shows."""
     with blobs.local_path(blob) as path:
-        limits = {"stop_after_chars": PROBE_CHARS, "max_seconds": PROBE_SECONDS}
+        limits = {"stop_after_chars": PROBE_CHARS, "max_seconds": PROBE_SECONDS, **recognition_for(blob.organization_id, ocr=ocr).limits()}
         result = sandbox(languages=False).run(
             {"op": "extract", "path": str(path), "name": name, "declared_type": declared_type, "limits": limits, "chunk": None}
         )

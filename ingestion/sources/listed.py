@@ -11,7 +11,7 @@ from config.errors import LecternError
 from config.registry import Registry
 from ingestion.models import IngestionRun, RunItem
 from ingestion.plan import Plan
-from ingestion.reading import Reading, read_item
+from ingestion.reading import Parted, Reading, read_item
 from ingestion.sources.base import Listed
 from ingestion.stages.listing import item_for
 
@@ -40,7 +40,8 @@ class ListedLook:
 
     def _read(self, item: RunItem, left: float) -> Reading | None:
         try:
-            return read_item(item, within(self._plan, left))
+            found = read_item(item, within(self._plan, left))
+            return found.unread() if isinstance(found, Parted) else found
         except LecternError as error:
             item.stage, item.verdict, item.error = RunItem.Stage.DONE, RunItem.Verdict.FAILED, error.message
             item.reason = str(error.extra.get("reason", "extraction_failed"))

@@ -12,13 +12,15 @@ from ingestion import claims, wakes
 from ingestion.models import IngestionRun, RunItem
 from ingestion.outboxes import keep_files
 from ingestion.plan import Plan, plan_for
-from ingestion.reading import Reading, read_items, text_hash
+from ingestion.reading import Parted, Reading, read_items, text_hash
 from ingestion.sources.web import frontier, pages
+from ingestion.stages import parting
+from ingestion.stages.failing import fail
 from ingestion.stages.items import Outcome, advance, close, close_superseded, give_back, own, postpone, take
 from ingestion.stages.policies import by_plan, store_items
 from ingestion.stages.slices import Slice
 from kb import blobs
-from kb.models import Blob, Document, Source
+from kb.models import Blob, Source
 
 log = logging.getLogger(__name__)
 Stage, Verdict = RunItem.Stage, RunItem.Verdict
@@ -84,17 +86,22 @@ def extract_items(run: IngestionRun, items: list[RunItem], plan: Plan) -> None:
             close_superseded(run, gone)
         items = [item for item in items if item not in gone]
     readings: list[Reading] = []
+    parted: list[Parted] = []
     known = {item.id: digest for item in items if item.url and (digest := pages.known_hash(item, run, plan))}
     results = read_items(items, plan, seconds=BATCH_SECONDS, known=known, keep=keep_files) if items else []
     for item, result in zip(items, results, strict=False):
         if isinstance(result, Reading):
             readings.append(result)
+        elif isinstance(result, Parted):
+            parted.append(result)
         elif isinstance(result, ExtractionError):
-            _fail(run, item, result)
+            fail(run, item, result)
         else:
             postpone(item, RETRY_SECONDS, result.message)
     if late := items[len(results) :]:
         give_back(late)
+    if parted:
+        parting.part(run, parted)
     if readings:
         _store(run, [pages.judge(run, reading, plan) for reading in readings], plan)
 
@@ -118,7 +125,7 @@ def _store(run: IngestionRun, read: list[pages.Read], plan: Plan) -> None:
             return
         log.exception("What was read of %s cannot be stored.", read[0].reading.item)
         error = ExtractionError("What was read of the file cannot be stored. Please report the file's format.", reason="internal")
-        _fail(run, read[0].reading.item, error)
+        fail(run, read[0].reading.item, error)
         return
     except Unavailable as error:
         for each in read:
@@ -193,26 +200,6 @@ def _insert_wanted(run: IngestionRun, wanted: Mapping[bytes, tuple[str, int]]) -
         )
         rows = [(bytes(digest), is_new, is_paid) for digest, is_new, is_paid in cursor.fetchall()]
     return {digest for digest, is_new, _ in rows if is_new}, {digest for digest, _, is_paid in rows if not is_paid}
-
-
-def _fail(run: IngestionRun, item: RunItem, error: ExtractionError) -> None:
-    """The document's failure. When its content is at fault, the version that it replaced retires: its text is not what stands there."""
-    with claims.writing(run):
-        if not own(run, [item]):
-            return
-        close(item, Outcome(Verdict.FAILED, str(error.extra.get("reason", "extraction_failed")), error.message))
-        if item.document_id is None:
-            return
-        document = Document.objects.select_for_update(no_key=True).filter(id=item.document_id, epoch=item.epoch).first()
-        if document is None:
-            return
-        document.last_error, document.last_reason = error.message, error.reason[:40]
-        if error.retires:
-            document.chunks.all().delete()
-            document.dataset_parts.all().delete()
-            document.content_hash = document.markdown = document.answering = None
-            document.chunk_count, document.generation = 0, document.generation + 1
-        document.save(update_fields=["last_error", "last_reason", "content_hash", "markdown", "answering", "chunk_count", "generation"])
 
 
 def _segments(run: IngestionRun) -> int:

@@ -97,6 +97,11 @@ def own(run: IngestionRun, items: Sequence[RunItem]) -> list[RunItem]:
     return [item for item in items if held.get(item.id) == item.lease_token]
 
 
+def lock_stage(item: RunItem, stage: str) -> bool:
+    """Lock an item that nobody leases, and say whether it still stands in the stage; inside `claims.writing`."""
+    return RunItem.objects.select_for_update(no_key=True).filter(id=item.id, stage=stage, lease_token=None).exists()
+
+
 def close_superseded(run: IngestionRun, items: Sequence[RunItem]) -> None:
     """End items whose document is gone or was claimed by somebody else meanwhile; inside `claims.writing`."""
     late = "The document was deleted or replaced while this was under way."
@@ -185,10 +190,11 @@ def give_back(items: Iterable[RunItem]) -> None:
 
 
 def open_stages(run_id: UUID) -> dict[str, int]:
-    """How many items of a run stand in each open stage and could be taken now."""
+    """How many items of a run stand in each open stage and could be taken now; of those with parts, how many parts they have."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT stage, count(*) FROM ingestion_runitem WHERE run_id = %s AND stage <> 'done'"
+            "SELECT stage, CASE stage WHEN 'parted' THEN sum(parts) ELSE count(*) END"
+            " FROM ingestion_runitem WHERE run_id = %s AND stage <> 'done'"
             " AND (not_before IS NULL OR not_before <= now()) AND (lease_until IS NULL OR lease_until < now()) GROUP BY stage",
             [run_id],
         )

@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 NEXT = {
     RunItem.Stage.FOUND: "crawl",
     RunItem.Stage.FETCHED: "extract",
+    RunItem.Stage.PARTED: "recognize",
     RunItem.Stage.EXTRACTED: "embed",
     RunItem.Stage.EMBEDDED: "publish",
 }

@@ -32,6 +32,8 @@ def extract_fingerprint(settings: SourceSettings, policy: Policy = DEFAULT_POLIC
     plain = {name: value.model_dump(mode="json") if isinstance(value, BaseModel) else value for name, value in said.items()}
     if settings.comments:
         plain["settings_comments"] = True
+    if settings.ocr != "auto":
+        plain["settings_ocr"] = settings.ocr
     return fingerprint({"max_content_length": settings.max_content_length, **plain}, stage="extract")
 
 

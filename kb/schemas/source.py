@@ -45,6 +45,9 @@ class SourceSettings(Document):
     )
     max_segments_per_run: int = Field(default=20_000, ge=1, le=BIGGEST_INTEGER, description="Chunks embedded per run: the cap on its cost.")
     cost_per_thousand_segments: float | None = Field(default=None, ge=0, description="Only used to report a run's cost.")
+    ocr: Literal["auto", "off"] = Field(
+        default="auto", description="`auto` recognizes text in pictures and scanned pages, `off` refuses files that have no other."
+    )
     tombstone_after_missed_runs: int = Field(
         default=2, ge=1, le=1000, description="Complete runs in a row that must miss a document before it is removed."
     )

@@ -51,7 +51,7 @@ def test_every_command_of_compose_is_a_role(name):
 def test_compose_covers_every_queue_and_role_once():
     roles = [parse_role(service["command"]) for service in OURS.values()]
     covered = [queue for role in roles if role.role == "worker" for queue in role.queues.split(",")]
-    assert sorted(covered) == sorted({queues.CRAWL, queues.EXTRACT, queues.EMBED, queues.DEFAULT})
+    assert sorted(covered) == sorted(queues.QUEUES)
     assert sorted(role.role for role in roles if role.role != "worker") == ["beat", "migrate", "web"]
 
 
@@ -67,5 +67,6 @@ def test_compose_mounts_exist_and_the_database_gets_shared_memory():
 
 def test_pools_fit_their_queues():
     assert worker_defaults("embed") == ("solo", 1)
+    assert worker_defaults("recognize") == ("solo", 1)
     assert worker_defaults("extract") == ("threads", 2)
     assert worker_defaults("crawl,default") == ("prefork", 2)

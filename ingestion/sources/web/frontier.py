@@ -228,7 +228,7 @@ def totals(run: IngestionRun) -> Totals:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT coalesce(sum(requests), 0), coalesce(sum(size), 0), count(*) FILTER (WHERE verdict IN ('ingested', 'unchanged')"
-            " OR stage IN ('fetched', 'extracted', 'embedded')) FROM ingestion_runitem WHERE run_id = %s",
+            " OR stage IN ('fetched', 'parted', 'extracted', 'embedded')) FROM ingestion_runitem WHERE run_id = %s",
             [run.id],
         )
         return Totals(*(int(value) for value in cursor.fetchone()))

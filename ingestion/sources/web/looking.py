@@ -15,7 +15,7 @@ from ingestion.crawl.answers import Kind
 from ingestion.crawl.fetch import Fetcher
 from ingestion.crawl.urls import origin
 from ingestion.models import RunItem
-from ingestion.reading import Reading, read_file
+from ingestion.reading import Parted, Reading, read_file
 from ingestion.sources.listed import within
 from ingestion.sources.web import settling
 from ingestion.sources.web.hosts import refusal
@@ -88,7 +88,7 @@ class Looking(Visit):
                 reading = read_file(item, Path(file.name), within(self.plan, self.until - time.monotonic()))
         except LecternError as error:
             return self.close(item, Verdict.FAILED, str(error.extra.get("reason", "extraction_failed")), error.message)
-        return self.judged(reading)
+        return self.judged(reading.unread() if isinstance(reading, Parted) else reading)
 
     def judged(self, reading: Reading) -> Reading | None:
         """The reading, if it is to be cut, embedded and published; else None, with the verdict on its item."""

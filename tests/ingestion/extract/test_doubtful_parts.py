@@ -109,7 +109,7 @@ def test_through_the_child(sandbox, tmp_path):
 @pytest.mark.parametrize(
     ("url", "content", "happened"),
     [
-        ("https://x.example/a/photo", b"\x89PNG\r\n\x1a\n" + b"\0" * 60, "photo is a PNG image, which is not read."),
+        ("https://x.example/a/photo", b"\x89PNG\r\n\x1a\n" + b"\0" * 60, "photo is a picture, and no text recognition is installed here."),
         ("https://x.example/files.zip", b"PK\x03\x04 and nothing else", "files.zip is a damaged archive."),
         ("https://x.example/manual.pdf", b"%PDF-1.4 and nothing else", "manual.pdf is damaged: no page of it can be opened."),
         ("https://x.example/robots.txt", "\u200b", "robots.txt holds no text to search in."),

@@ -2,7 +2,7 @@ import pytest
 
 from config.errors import ExtractionError
 from ingestion.extract import Limits, probe
-from tests.samples.pdfs import scanned_pdf, table_pdf, text_pdf
+from tests.samples.pdfs import table_pdf, text_pdf
 
 LONG = (
     "The lectern is a reading desk with a slanted top, on which docu-\n"
@@ -39,9 +39,7 @@ def test_ruled_tables_become_markdown_in_their_place(read):
     ("content", "reason", "words"),
     [
         (text_pdf(["A page behind a password."], password="open sesame"), "encrypted", "needs a password"),
-        (scanned_pdf(), "no_text", "no text layer"),
-        (scanned_pdf("page 1"), "no_text", "almost no text"),
-        (text_pdf([""]), "no_text", "no text layer"),
+        (text_pdf([""]), "no_text", "holds no text"),
         (b"%PDF-1.7\n" + b"garbage " * 100, "damaged", "is damaged"),
         (text_pdf(["A page that was cut off in transfer."])[:300], "damaged", "is damaged"),
     ],

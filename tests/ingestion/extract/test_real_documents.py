@@ -37,7 +37,6 @@ def run(sandbox: Sandbox, path: Path, **limits: object) -> Extracted:
         ("issue15893_reduced.pdf", "encrypted", "needs a password"),
         ("protected_passtika.xlsx", "encrypted", "needs a password"),
         ("poc-xmlbomb.xlsx", "damaged", "defines entities"),
-        ("scan-bad.pdf", "no_text", "text"),
     ],
 )
 def test_awkward_files_are_refused(shared_documents, sandbox, name, reason, words):

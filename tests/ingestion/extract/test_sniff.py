@@ -21,7 +21,6 @@ PROSE = "Some readable prose about lecterns and the books that lie on them.\n"
         ("broken.zip", b"PK\x03\x04 and nothing else", "damaged", "damaged archive"),
         ("old.doc", OLE2_HEADER, "unsupported", "Save it as .docx, .xlsx or .pptx"),
         ("secret.xlsx", encrypted_office_file(), "encrypted", "needs a password"),
-        ("picture.txt", b"\x89PNG\r\n\x1a\n" + b"\0" * 60, "unsupported", "a PNG image"),
         ("notes.txt", b"notes\0with\0zeros", "binary", "a binary file"),
         ("noise.dat", bytes(range(1, 9)) * 20, "binary", "a binary file"),
         ("report.pdf", PROSE.encode(), "mislabelled", "holds text"),

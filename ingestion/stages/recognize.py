@@ -1,0 +1,197 @@
+"""The recognize stage: wanted parts → text, one at a time, each committed at once. What is in flight is all that a kill repeats."""
+
+import logging
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from config.errors import ExtractionError, LecternError, Unavailable
+from ingestion import claims
+from ingestion.children import recognizer
+from ingestion.models import IngestionRun, RecognizedPart, RunItem
+from ingestion.outages import insist
+from ingestion.plan import plan_for
+from ingestion.recognition import Recognition, recognition_for
+from ingestion.stages.parting import settle
+from ingestion.stages.slices import Slice
+from kb import blobs
+from kb.models import Blob
+
+log = logging.getLogger(__name__)
+
+MAX_ATTEMPTS = 3
+MAX_FAILURES = 8
+LEASE_MARGIN = 10.0  # seconds between the end of the longest recognition and its commit
+OUTAGE_SECONDS = 10.0
+
+_WAITING = """
+      FROM ingestion_runitem item JOIN kb_blob blob ON blob.id = item.blob_id
+      JOIN ingestion_recognizedpart part
+        ON part.organization_id = item.organization_id AND part.content_hash = blob.sha256 AND part.recipe = item.recipe
+       AND part.position < item.parts
+     WHERE item.run_id = %(run)s AND item.stage = 'parted' AND part.text IS NULL AND part.error = ''
+       AND (part.not_before IS NULL OR part.not_before <= now())
+       AND (part.lease_until IS NULL OR part.lease_until < now())
+"""
+# Materialised for the reason that `items.take` names.
+_TAKE = f"""
+    WITH free AS MATERIALIZED (
+        SELECT part.id, item.id AS item_id {_WAITING} ORDER BY item.id, part.position LIMIT 1 FOR NO KEY UPDATE OF part SKIP LOCKED)
+    UPDATE ingestion_recognizedpart part
+       SET lease_token = %(token)s, lease_until = now() + %(lease)s, attempts = part.attempts + 1
+      FROM free
+     WHERE part.id = free.id
+ RETURNING part.id, free.item_id
+"""  # noqa: S608
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A part that is leased, and the item that waits for it."""
+
+    row: RecognizedPart
+    item: RunItem
+
+
+def work(run: IngestionRun, part: Slice) -> bool:
+    """Recognize what the run's items wait for until the slice ends. False if nothing could be taken now: the sweep comes back to it."""
+    settle(run)
+    files = _Files()
+    token = uuid4()
+    try:
+        while not part.is_over and claims.check(run):
+            wanted = _take(run, token)
+            if wanted is None:
+                break
+            _work_part(run, wanted, files)
+            settle(run)
+            part.beat()
+    finally:
+        files.close()
+        insist(partial(_give_back, token))
+    return _is_free(run)
+
+
+class _Files:
+    """The file of the part at hand, kept for the parts that follow: a remote storage is asked once for it, not for each page."""
+
+    def __init__(self) -> None:
+        self._open = ExitStack()
+        self._blob: UUID | None = None
+        self._path: Path | None = None
+
+    def path(self, blob: Blob) -> Path:
+        if self._path is None or blob.id != self._blob:
+            self.close()
+            self._path, self._blob = self._open.enter_context(blobs.local_path(blob)), blob.id
+        return self._path
+
+    def close(self) -> None:
+        self._open.close()
+        self._path = None
+
+
+def _take(run: IngestionRun, token: UUID) -> Wanted | None:
+    """The next part, in reading order. One that was taken three times without an answer killed its worker each time, and is given up."""
+    while True:
+        with claims.writing(run), connection.cursor() as cursor:
+            lease = timedelta(seconds=max(settings.ENV.lease_seconds, settings.ENV.recognize_seconds + LEASE_MARGIN))
+            cursor.execute(_TAKE, {"run": run.id, "token": token, "lease": lease})
+            taken = cursor.fetchone()
+            if taken is None:
+                return None
+            row = RecognizedPart.objects.get(id=taken[0])
+            if row.attempts <= MAX_ATTEMPTS:
+                return Wanted(row, RunItem.objects.select_related("blob").get(id=taken[1]))
+            _give_up(row, f"Its worker died {MAX_ATTEMPTS} times.", retires=False)
+
+
+def _work_part(run: IngestionRun, wanted: Wanted, files: _Files) -> None:
+    """Recognize one part and commit what came of it: text, an error that stays, or another time to try."""
+    row = wanted.row
+    recognition = recognition_for(run.organization_id, ocr=plan_for(run, wanted.item.policy).ocr)
+    try:
+        found = _recognize(wanted, recognition, files.path(wanted.item.blob))
+    except ExtractionError as error:
+        insist(partial(_give_up, row, error.message, retires=error.retires))
+    except Unavailable as error:
+        insist(partial(_put_off, row, error.message, seconds=OUTAGE_SECONDS))
+    except LecternError as error:
+        insist(partial(_put_off, row, error.message, seconds=_wait(row, error), failed=True, final=not error.transient))
+    except Exception as error:
+        log.exception("A part of %s could not be recognized.", wanted.item)
+        message = f"Recognizing it stopped with {type(error).__name__}: {error}"
+        insist(partial(_put_off, row, message, seconds=_wait(row, None), failed=True))
+    else:
+        # Read is read: also a run that was closed meanwhile leaves it to whoever wants the part next.
+        insist(partial(_keep, row, found))
+    _note_progress(run, wanted.item)
+
+
+def _recognize(wanted: Wanted, recognition: Recognition, path: Path) -> Mapping[str, Any]:
+    row = wanted.row
+    asked = {"kind": row.kind, "page": row.page, "start": row.start, "end": row.end}
+    return recognizer().run(recognition.request(asked, path=str(path), name=wanted.item.key))["recognized"]
+
+
+def _keep(row: RecognizedPart, found: Mapping[str, Any]) -> None:
+    details = {name: value for name, value in found.items() if name != "text" and value not in (None, "", [])}
+    RecognizedPart.objects.filter(id=row.id, text=None).update(
+        text=found["text"], details=details, lease_token=None, lease_until=None, attempts=0, failures=0, used_at=timezone.now()
+    )
+
+
+def _give_up(row: RecognizedPart, message: str, *, retires: bool) -> None:
+    mine = RecognizedPart.objects.filter(id=row.id, lease_token=row.lease_token, text=None)
+    mine.update(error=message[:2000], retires=retires, lease_token=None, lease_until=None)
+
+
+def _put_off(row: RecognizedPart, message: str, *, seconds: float, failed: bool = False, final: bool = False) -> None:
+    """Try again later; nobody died. After many failures in a row the part is given up with the last one's words."""
+    failures = row.failures + failed
+    if final or failures >= MAX_FAILURES:
+        _give_up(row, message, retires=False)
+        return
+    RecognizedPart.objects.filter(id=row.id, lease_token=row.lease_token, text=None).update(
+        lease_token=None,
+        lease_until=None,
+        attempts=max(0, row.attempts - 1),
+        failures=failures,
+        not_before=timezone.now() + timedelta(seconds=seconds),
+    )
+
+
+def _wait(row: RecognizedPart, error: LecternError | None) -> float:
+    return getattr(error, "retry_after", None) or min(60.0, 0.5 * 2**row.failures)
+
+
+def _note_progress(run: IngestionRun, item: RunItem) -> None:
+    """A long scan is alive as long as its pages come. Raises `ClaimLost`."""
+    with claims.writing(run):
+        RunItem.objects.filter(id=item.id, stage=RunItem.Stage.PARTED).update(changed_at=timezone.now())
+
+
+def _give_back(token: UUID) -> None:
+    """Free what the slice leased and did not get to the end of; that was no death."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE ingestion_recognizedpart SET lease_token = NULL, lease_until = NULL, attempts = greatest(attempts - 1, 0)"
+            " WHERE lease_token = %s AND text IS NULL AND error = ''",
+            [token],
+        )
+
+
+def _is_free(run: IngestionRun) -> bool:
+    """Whether a part that the run waits for could be taken now."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT EXISTS (SELECT 1 {_WAITING})", {"run": run.id})
+        return cursor.fetchone()[0]
