@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from kb import access
 from kb.access import Actor
 from kb.admin.rows import RowAdmin, ShownOnly
-from kb.models import Blob, Chunk, Document, EmbeddingSpace, File
+from kb.models import Blob, Chunk, Document, EmbeddingSpace, File, Upload
 
 CHUNKS_SHOWN = 100
 
@@ -82,6 +82,20 @@ class FileAdmin(ShownOnly, RowAdmin):
     @admin.display(description="documents")
     def used_by(self, obj: File) -> SafeString:
         return links("kb_document", obj.documents.all()[:CHUNKS_SHOWN])
+
+
+@admin.register(Upload)
+class UploadAdmin(ShownOnly, RowAdmin):
+    """Files on their way in. An upload is its maker's until it is a file."""
+
+    list_display = ("file_name", "organization", "target", "received", "size", "created_by", "expires_at", "finished_at")
+    list_filter = ("target", "is_resumable", ("organization", admin.RelatedOnlyFieldListFilter))
+    list_select_related = ("organization", "created_by")
+    exclude = ("sha256", "parts", "details")
+    ordering = ("-id",)
+
+    def seen_by(self, actor: Actor) -> Q:
+        return Q(organization=actor.organization, created_by=actor.user)
 
 
 @admin.register(Document)

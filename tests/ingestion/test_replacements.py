@@ -25,7 +25,8 @@ from kb.access import actor_for_user
 from kb.channels import ChannelInput, create_channel
 from kb.models import Chunk, Document
 from kb.providers.hashing import HashingProvider
-from tests.samples.pdfs import bomb_pdf, text_pdf
+from tests.samples.hostile_pdfs import bomb_pdf
+from tests.samples.pdfs import text_pdf
 
 pytestmark = pytest.mark.django_db
 OLD = b"# Leave\n\nThe old rule gives thirty days of leave a year.\n"

@@ -22,9 +22,11 @@ def operator(admin_user):
 @pytest.fixture
 def filled(knowledge_base, organization, source, alice, bob, carol, hashing_model):
     """One row of every table."""
+    from django.utils import timezone
+
     from kb import access, bindings, services
     from kb.channels import ChannelInput, create_channel
-    from kb.models import Blob, Chunk, Dataset, DatasetPart, Document, File, IdempotencyKey
+    from kb.models import Blob, Chunk, Dataset, DatasetPart, Document, File, IdempotencyKey, Upload
 
     blob = Blob.objects.create(organization=organization, sha256=b"1" * 32, size=3, storage_key="k")
     file = File.objects.create(organization=organization, blob=blob, name="Plan Acme.md", size=3, sha256=b"1" * 32)
@@ -47,6 +49,9 @@ def filled(knowledge_base, organization, source, alice, bob, carol, hashing_mode
     channel = create_channel(access.actor_for_user(alice), wanted=ChannelInput("Uploads of Acme", knowledge_base.id))
     bound = {"purpose": "vision", "endpoint": "https://vision.example/v1", "credential": "ACME_KEY"}
     bindings.bind_service(access.actor_for_user(carol), document=bound)
+    Upload.objects.create(
+        organization=organization, created_by=carol, target="source", file_name="Acme.md", size=1, expires_at=timezone.now()
+    )
     services.set_grant(knowledge_base, user_id=bob.pk, level="viewer")
     services.create_api_key(organization, name="bot", created_by=carol)
     services.set_secret(organization=organization, name="ACME_KEY", value="a very secret value")
