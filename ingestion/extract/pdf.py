@@ -3,6 +3,7 @@
 Pages are read one after the other and closed; what is kept of them is their lines. Then the document is known as a whole: what comes
 again on every page, which size its text has, which words it knows."""
 
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ from ingestion.extract.pdf_tables import TableReader
 from ingestion.extract.pdf_text import clean_lines, join_lines
 
 PAGE_BREAK = "\n\n"
+_NO_TITLE = re.compile(r"(?:microsoft word\b|untitled|powerpoint presentation)|(?:title|\(anonymous\)|\(unspecified\))\Z", re.IGNORECASE)
 METADATA = ("title", "author", "subject", "keywords", "creationdate", "moddate")
 
 
@@ -215,14 +217,14 @@ def _warnings(document: _Document, *, scans: list[int], limits: Limits) -> list[
 
 
 def _metadata(found: dict[str, str], *, pages: int, scans: list[int]) -> dict[str, Any]:
-    return {key: found[key] for key in METADATA if key in found} | {"pages": pages} | ({"scanned_pages": scans} if scans else {})
+    known = {key: found[key] for key in METADATA if key in found and not _NO_TITLE.match(found[key])}
+    return known | {"pages": pages} | ({"scanned_pages": scans} if scans else {})
 
 
 def _title(value: Any, *, name: str) -> str:
     """Programs write their own names and file names into the title: those say less than the name does."""
     title = " ".join(str(value).split())
-    useless = not title or title.lower().startswith(("microsoft word", "untitled", "powerpoint presentation")) or title.lower() == "title"
-    return Path(name).stem if useless else title
+    return Path(name).stem if not title or _NO_TITLE.match(title) else title
 
 
 def _no_text(text: str, *, name: str, scans: list[int], limits: Limits) -> ExtractionError:

@@ -18,7 +18,7 @@ sys.path[0] = str(ROOT)
 
 from tests.benchmarks.soak.ground import Bounds, Figures, own_ground, say  # noqa: E402
 
-NAMES = ("kills", "histories", "site_histories", "races", "fuzz", "files", "size", "tenants")
+NAMES = ("kills", "histories", "site_histories", "races", "fuzz", "files", "extraction", "size", "tenants")
 
 
 def main(argv: Sequence[str]) -> int:

@@ -1,8 +1,12 @@
 """A little of each soak; what takes long even so is a soak itself."""
 
+import random
+
 import pytest
 
-from tests.benchmarks.soak import files, fuzz, histories, kills, races, site_histories, size, tenants
+from tests.benchmarks.soak import extraction, files, fuzz, histories, kills, races, site_histories, size, tenants
+from tests.benchmarks.soak.ground import Bounds, Figures
+from tests.soak.conftest import SEED
 
 pytestmark = pytest.mark.journey
 
@@ -33,6 +37,13 @@ def test_a_little_of_the_api_fuzz(run_slice):
 
 def test_some_damaged_files(run_slice):
     assert run_slice(files, rounds=1, files=12).notes["outcomes"]
+
+
+def test_some_damaged_files_without_an_installation():
+    figures = Figures.of("extraction", *extraction.KEYS)
+    extraction.soak(None, figures, Bounds(1, 1), random.Random(SEED), files=150)
+    assert figures.is_clean, figures.told
+    assert figures.notes["outcomes"]["read"] > 10
 
 
 def test_somewhat_large_things(run_slice):
