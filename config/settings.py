@@ -216,6 +216,7 @@ HOUSEKEEPING = {
     "traces": "retrieval.traces:collect_traces",
     "datasets": "ingestion.parts:collect_datasets",
     "uploads": "kb.uploads:collect",
+    "descriptions of datasets": "ingestion.services.channel_files:describe_datasets",
     "files": "kb.blobs:collect",
 }
 

@@ -9,11 +9,12 @@ from urllib.parse import unquote, urlsplit
 
 from config.scratch import make_scratch
 from ingestion.datasets.names import dataset_name
-from ingestion.datasets.wanted import NAMED
+from ingestion.datasets.wanted import named_key
 from ingestion.models import RunItem
 from ingestion.parts import known_datasets
 from ingestion.plan import Plan
 from kb import blobs
+from kb.models import Document
 from kb.schemas.families import family_of
 
 # Of one file: its rows as text, and as Parquet.
@@ -56,14 +57,22 @@ def _tables(item: RunItem, plan: Plan) -> dict[str, Any]:
     table = plan.policy.table
     known = {}
     if table.name and table.mode == "append":
-        known = known_datasets(item, prefix=f"{NAMED}{dataset_name(table.name)}")
+        known = known_datasets(item, prefix=named_key(dataset_name(table.name), scope=_scope(item.document)))
     return {
         "key": bytes(item.key_hash).hex(),
         "mode": plan.policy.mode,
         "name": table.name,
+        "scope": _scope(item.document),
         "replaces": table.mode == "replace",
         "partition_by": table.partition_by,
         "delimiter": table.delimiter,
         "header": table.header,
         "known": {key: value.to_json() for key, value in known.items()},
     }
+
+
+def _scope(document: Document | None) -> str:
+    """Whose datasets a file goes into: a private one tells nobody else of its columns and rows."""
+    if document is None or document.visibility != Document.Visibility.PRIVATE:
+        return ""
+    return f"user {document.owner_id}" if document.owner_id else f"key {document.owner_key_id}"

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef
 from django.utils import timezone
 
@@ -21,19 +21,32 @@ from kb.models import Blob, Chunk, Dataset, DatasetPart, Document, key_hash
 
 SETTLED = timedelta(minutes=1)
 
+# Of datasets that a policy names: one document of those whose chunk went with another document; not while it is at work, or has failed.
+_UNDESCRIBED = """
+    SELECT DISTINCT ON (dataset.id) part.document_id
+      FROM kb_dataset dataset JOIN kb_datasetpart part ON part.dataset_id = dataset.id
+      JOIN kb_document document ON document.id = part.document_id AND document.last_error = ''
+     WHERE dataset.key LIKE %s
+       AND NOT EXISTS (SELECT FROM kb_datasetpart other JOIN kb_chunk chunk ON chunk.document_id = other.document_id
+                          AND chunk.start = other.start WHERE other.dataset_id = dataset.id)
+       AND NOT EXISTS (SELECT FROM ingestion_runitem item WHERE item.document_id = document.id AND item.stage <> 'done')
+     ORDER BY dataset.id, part.id DESC LIMIT %s
+"""
+
 
 def together(parts: Iterable[DatasetPart]) -> Known:
     """What parts hold together: their columns in the order of the oldest file. Raises SchemaDrift where they do not fit, which no
     publication lets be."""
     columns: list[Column] = []
-    rows = 0
+    rows = count = 0
     documents: set[UUID] = set()
     for part in parts:
+        count += 1
         if part.document_id not in documents:  # the parts of one file have the same columns
             columns = merge_columns(columns, [Column.from_json(column) for column in part.columns])
         documents.add(part.document_id)
         rows += part.rows
-    return Known(columns, rows, len(documents))
+    return Known(columns, rows, len(documents), count)
 
 
 def known_datasets(item: RunItem, *, prefix: str) -> dict[str, Known]:
@@ -102,10 +115,16 @@ def _put(document: Document, item: RunItem, datasets: Mapping[str, Dataset]) -> 
     Dataset.objects.filter(id__in={datasets[file["details"]["key"]].id for file in files}).update(updated_at=timezone.now())
     for key, replaces in {file["details"]["key"]: file["details"]["replaces"] for file in files}.items():
         if key.startswith(NAMED):
-            others = DatasetPart.objects.filter(dataset=datasets[key]).exclude(document=document)
+            others = DatasetPart.objects.filter(dataset=datasets[key]).exclude(document=_newest(datasets[key]) if replaces else document)
             _drop_descriptions(others)
             if replaces:
                 others.delete()
+
+
+def _newest(dataset: Dataset) -> UUID | None:
+    """The document of the file that was given last: one that is merely read again does not replace what came after it."""
+    rows = Document.objects.filter(dataset_parts__dataset=dataset).order_by("-file__created_at", "-created_at")
+    return rows.values_list("id", flat=True).first()
 
 
 def _part(document: Document, file: Mapping[str, Any], dataset: Dataset) -> DatasetPart:
@@ -141,3 +160,10 @@ def collect_datasets(limit: int = 500) -> int:
         locked = list(empty.select_for_update(skip_locked=True, of=("self",)).order_by("id").values_list("id", flat=True)[:limit])
         gone, _ = Dataset.objects.filter(~Exists(DatasetPart.objects.filter(dataset=OuterRef("id"))), id__in=locked).delete()
     return gone
+
+
+def undescribed_documents(limit: int) -> list[UUID]:
+    """The newest document of each dataset that no chunk describes any more."""
+    with connection.cursor() as cursor:
+        cursor.execute(_UNDESCRIBED, [f"{NAMED}%", limit])
+        return [row[0] for row in cursor.fetchall()]

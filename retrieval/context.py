@@ -7,7 +7,7 @@ whoever puts it into a prompt frames it.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from retrieval.hits import DocumentReference, Hit
+from retrieval.hits import DatasetReference, DocumentReference, Hit
 from retrieval.joining import Piece, join_pieces
 
 SEPARATOR = "\n\n"
@@ -23,6 +23,7 @@ class Citation:
     heading_path: tuple[str, ...]
     page: int | None
     score: float
+    dataset: DatasetReference | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,8 @@ def _heading(hit: Hit) -> str:
     line = " > ".join(" ".join(part.split()) for part in parts if part.strip()) or "Untitled"
     if hit.document.url:
         line += f" <{hit.document.url}>"
+    if hit.dataset is not None:
+        line += f", dataset {hit.dataset.name} (id {hit.dataset.id})"
     return f"{line}, page {hit.page}" if hit.page is not None else line
 
 
@@ -111,4 +114,4 @@ def _fitting(blocks: Sequence[str], max_chars: int) -> int:
 
 def _citation(mark: int, passage: Sequence[Hit]) -> Citation:
     best = passage[0]
-    return Citation(mark, tuple(hit.citation for hit in passage), best.document, best.heading_path, best.page, best.score)
+    return Citation(mark, tuple(hit.citation for hit in passage), best.document, best.heading_path, best.page, best.score, best.dataset)

@@ -13,7 +13,7 @@ from ingestion.datasets.names import dataset_name
 from ingestion.datasets.parquet import TooWide, Written, partition, rewrite_parquet, write_rows
 from ingestion.datasets.profile import profile
 from ingestion.datasets.sheets import sheets_of
-from ingestion.datasets.wanted import NAMED, Known, Wanted
+from ingestion.datasets.wanted import MAX_PARTS, Known, Wanted, named_key
 from ingestion.extract.base import Extracted, ExtractedFile, Limits
 from ingestion.extract.encodings import clean
 from ingestion.extract.tabular.base import Sheet
@@ -112,8 +112,8 @@ def _finish(table: Table, *, name: str, alone: bool, wanted: Wanted) -> tuple[st
     """(description, Parquet files) of a dataset, with those of its other files in mind."""
     base = dataset_name(wanted.name or Path(name).stem)
     label = base if alone or not table.sheet else dataset_name(f"{base}_{table.sheet}")
-    key = f"{NAMED}{label}" if wanted.name else f"file:{wanted.key}:{table.sheet}"
-    others = wanted.known.get(key) or Known([], 0, 0)
+    key = named_key(label, scope=wanted.scope) if wanted.name else f"file:{wanted.key}:{table.sheet}"
+    others = wanted.known.get(key) or Known([], 0, 0, 0)
     written = table.written
     try:
         columns = merge_columns(others.columns, written.columns)
@@ -122,12 +122,16 @@ def _finish(table: Table, *, name: str, alone: bool, wanted: Wanted) -> tuple[st
     text = _describe(table, columns, others, label=label, name=name, wanted=wanted)
     columns_made = [column.to_json() for column in written.columns]
     details = {"dataset": label, "key": key, "replaces": wanted.replaces, "sheet": table.sheet, "columns": columns_made}
+    parts = partition(written, by=wanted.partition_by, name=name)
+    if others.parts + len(parts) > MAX_PARTS:
+        advice = "Join files before you upload them, or give this one another table.name."
+        raise ExtractionError(f"Dataset “{label}” is in {MAX_PARTS:,} parts already.", advice=advice, reason="too_many_parts", retires=True)
     files = [
         ExtractedFile(
             name=f"{label}.parquet", path=part.path.name, media_type=MEDIA_TYPE, kind="dataset",
             details={**details, "rows": part.rows, "partition": part.values},
         )
-        for part in partition(written, by=wanted.partition_by, name=name)
+        for part in parts
     ]  # fmt: skip
     return text, files
 

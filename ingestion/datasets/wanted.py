@@ -7,6 +7,12 @@ from typing import Any, Self
 from ingestion.datasets.columns import Column
 
 NAMED = "name:"
+MAX_PARTS = 1_000  # of a dataset: a query opens each of its Parquet files
+
+
+def named_key(name: str, *, scope: str) -> str:
+    """The key of a dataset that a policy names. `scope` stands for the owner of a private file: his datasets are his alone."""
+    return f"{NAMED}{scope}:{name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +22,15 @@ class Known:
     columns: Sequence[Column]
     rows: int
     files: int
+    parts: int
 
     def to_json(self) -> dict[str, Any]:
-        return {"columns": [column.to_json() for column in self.columns], "rows": self.rows, "files": self.files}
+        counts = {"rows": self.rows, "files": self.files, "parts": self.parts}
+        return {"columns": [column.to_json() for column in self.columns], **counts}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        return cls([Column.from_json(column) for column in value["columns"]], value["rows"], value["files"], value["parts"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +42,7 @@ class Wanted:
     fits: Callable[[str], bool]
     mode: str = "auto"
     name: str | None = None
+    scope: str = ""
     replaces: bool = False
     """The file takes the place of all others of its dataset."""
     partition_by: Sequence[str] = ()
@@ -39,8 +52,5 @@ class Wanted:
 
     @classmethod
     def of(cls, request: Mapping[str, Any], *, fits: Callable[[str], bool]) -> Self:
-        known = {
-            key: Known([Column.from_json(column) for column in value["columns"]], value["rows"], value["files"])
-            for key, value in request.get("known", {}).items()
-        }
+        known = {key: Known.from_json(value) for key, value in request.get("known", {}).items()}
         return cls(**{**request, "known": known}, fits=fits)

@@ -7,10 +7,11 @@ the later one wins, and the other's work is dropped by its epoch.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
@@ -19,6 +20,7 @@ from django.utils import timezone
 from config.errors import Conflict, InvalidInput, NotFound
 from ingestion import claims, wakes
 from ingestion.models import IngestionRun, RunItem
+from ingestion.parts import undescribed_documents
 from ingestion.services.file_status import Status, status_of
 from kb import blobs
 from kb.access import Actor
@@ -95,6 +97,27 @@ def retry_file(actor: Actor, channel: Channel, file: File) -> File:
         document.file_id = file.id
         _push(run, document, merged)
     return file
+
+
+def describe_datasets(limit: int = 20) -> int:
+    """Read a file again of each dataset whose describing file has gone, so that search finds it as before; returns how many."""
+    described = 0
+    # Where a newer version is on its way, that describes it.
+    rows = Document.objects.filter(id__in=undescribed_documents(limit), file=F("answering"), source__channel__isnull=False)
+    for document in rows.select_related("source__channel__source"):
+        with suppress(NotFound):  # it went meanwhile
+            _read_again(document.source.channel, document.id)
+            described += 1
+    return described
+
+
+def _read_again(channel: Channel, document_id: UUID) -> None:
+    with transaction.atomic():
+        run = _open_run(channel.source, user=None)
+        document = Document.objects.select_for_update(no_key=True, of=("self",)).select_related("file").filter(id=document_id).first()
+        if document is None or document.file is None:
+            raise NotFound()
+        _push(run, document, explain_policy(channel, family=document.file.family, upload=document.file.policy))
 
 
 def find_files(

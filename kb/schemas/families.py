@@ -48,7 +48,7 @@ FAMILIES: Mapping[str, Family] = {
     "tabular": _family(
         f"text/csv text/tab-separated-values {_OOXML}.spreadsheetml.sheet {_OASIS}.spreadsheet application/vnd.ms-excel "
         "application/vnd.apache.parquet application/x-parquet",
-        "csv tsv xlsx xlsm xls ods parquet",
+        "csv tsv tab psv xlsx xlsm xls ods parquet",
         mode="auto",
     ),
     # Speech has no headings and no empty lines to cut at.

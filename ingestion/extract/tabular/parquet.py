@@ -3,7 +3,6 @@ pays it."""
 
 import datetime as dt
 import json
-import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -18,16 +17,8 @@ if TYPE_CHECKING:
     import duckdb
 
 ROWS_AT_ONCE = 1_000
-MEMORY_MB = 192
 MAX_COLUMNS = 4_096
 MAX_SHOWN_CHARS = 20_000
-# Where these are set, DuckDB does not read the system's control groups, which a child may not, to find out what it is given below anyway.
-ASKED_FIRST = {"SLURM_CPUS_ON_NODE": "1", "SLURM_MEM_PER_NODE": "512M"}
-# Nothing is looked for but the file, and nothing written.
-SETTINGS = {
-    "threads": "1", "memory_limit": f"{MEMORY_MB}MB", "temp_directory": "", "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false", "python_enable_replacements": "false", "enable_external_file_cache": "false",
-}  # fmt: skip
 
 
 class ParquetReader:
@@ -78,11 +69,9 @@ def _shown(value: Any) -> str:
 
 @contextmanager
 def _opened(name: str) -> Iterator["duckdb.DuckDBPyConnection"]:
-    import duckdb
+    from ingestion.datasets.engine import connect
 
-    os.environ.update(ASKED_FIRST)
-    with _as_damage(name), closing(duckdb.connect(":memory:", config=SETTINGS)) as database:
-        database.execute("SET TimeZone = 'UTC'")
+    with _as_damage(name), closing(connect()) as database:
         yield database
 
 

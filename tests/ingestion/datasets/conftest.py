@@ -2,9 +2,35 @@
 
 import pytest
 
-from tests.ingestion.api.conftest import _quick_passwords, editor, kb_url, run_now, source_url, stranger, upload, viewer, work
+from tests.ingestion.api.conftest import (
+    _quick_passwords,
+    channel,
+    editor,
+    kb_url,
+    run_now,
+    second_editor,
+    sender,
+    source_url,
+    stranger,
+    upload,
+    viewer,
+    work,
+)
 
-__all__ = ["_quick_passwords", "editor", "kb_url", "run_now", "source_url", "stranger", "upload", "viewer", "work"]
+__all__ = [
+    "_quick_passwords",
+    "channel",
+    "editor",
+    "kb_url",
+    "run_now",
+    "second_editor",
+    "sender",
+    "source_url",
+    "stranger",
+    "upload",
+    "viewer",
+    "work",
+]
 
 SALES = "day,region,amount,zip\n" + "".join(
     f"2024-08-{day:02d},{'North' if day % 2 else 'South'},{day}.50,0{day:04d}\n" for day in range(1, 31)

@@ -76,7 +76,7 @@ def test_a_file_that_is_no_table_any_more_takes_its_dataset_away(sales, upload, 
     assert ask(sales, "SELECT 1").status_code == 404
 
 
-def test_a_deleted_file_takes_its_dataset_away_at_once(sales, editor, source_url, datasets, ask, settings):
+def test_a_deleted_file_takes_its_dataset_away_at_once(sales, editor, source_url, datasets, ask):
     file = editor.get(f"{source_url}/files").json()["items"][0]
     assert editor.delete(f"{source_url}/files/{file['file_id']}").status_code == 200
     assert datasets() == {}
@@ -108,8 +108,26 @@ def test_nothing_is_left_over_when_the_collector_has_been(sales, editor, source_
     Blob.objects.update(touched_at=old)
     blobs.collect()
     assert not default_storage.exists(part.blob.storage_key)
-    assert Dataset.objects.count() == 0
-    assert [blob.size for blob in Blob.objects.all()] == []
+    assert (Dataset.objects.count(), Blob.objects.count()) == (0, 0)
+
+
+def test_a_removed_source_takes_its_datasets_and_their_bytes_along(sales, actor, knowledge_base, datasets, ask):
+    from datetime import timedelta
+
+    from django.utils import timezone
+
+    from ingestion.housekeeping import clear_removed_sources
+    from kb import blobs, versioning
+
+    document = {**versioning.read(knowledge_base).document, "sources": []}
+    versioning.publish(knowledge_base, document=document, expected=1, actor=actor)
+    assert datasets() == {}  # from the moment of the publication
+    assert ask(sales, "SELECT 1").status_code == 404
+    clear_removed_sources()
+    assert (Dataset.objects.count(), DatasetPart.objects.count()) == (0, 0)
+    Blob.objects.update(touched_at=timezone.now() - timedelta(days=2))
+    blobs.collect()
+    assert Blob.objects.count() == 0
 
 
 def test_an_unchanged_file_is_not_read_again_and_keeps_its_dataset(sales, run_now, datasets):
