@@ -100,7 +100,8 @@ class FleetHands:
         self.figures.count("stuck", f"{still} of {self.id}", len(still))
 
     def answer_brake(self, run_id: str, *, confirm: bool) -> None:
-        self.ground.client.call("POST", f"/runs/{run_id}/{'confirm' if confirm else 'reject'}")
+        # Unasked: what is still linked nowhere and given all the same would stay, and what is told here is by what was planned.
+        self.ground.client.call("POST", f"/runs/{run_id}/{'confirm?unasked=true' if confirm else 'reject'}")
         self._settle()
 
     def look(self) -> Iterable[Standing]:

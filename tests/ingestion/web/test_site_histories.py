@@ -65,7 +65,7 @@ class OwnHands:
 
     def answer_brake(self, run_id: str, *, confirm: bool) -> None:
         run = self.source.runs.get(id=run_id)
-        removals.confirm_removals(run) if confirm else removals.reject_removals(run)
+        removals.confirm_removals(run, unasked=True) if confirm else removals.reject_removals(run)
 
     def look(self) -> Iterable[Standing]:
         for document in Document.objects.filter(source=self.source, chunk_count__gt=0):
