@@ -22,8 +22,10 @@ from config.openapi import IDEMPOTENCY_KEY, PAGE_PARAMETERS, Paged
 from config.paging import NEWEST_FIRST, limit_of, take_page
 from ingestion.api.documents import FILTERS
 from ingestion.api.parameters import choice_of, text_of
+from ingestion.failures import is_retryable
 from ingestion.services import files, pushes
 from ingestion.services.documents import State, find_documents, with_state_of
+from ingestion.services.file_status import Status, source_status
 from kb import access
 from kb.access import Level
 from kb.api.idempotency import idempotent
@@ -43,7 +45,10 @@ class FileRow(BaseModel):
     uploaded_at: datetime
     uploaded_by: str | None
     state: State
+    status: Status = Field(description="The same as files of channels have: pending, processing, indexed, stored or failed.")
     error: str | None
+    reason: str | None = Field(description="The code of the error.")
+    retryable: bool | None = Field(description="Of a failed one: whether the next run may read it. Else upload another file.")
     chunks: int
     last_ingested_at: datetime | None
 
@@ -81,7 +86,10 @@ def file_row(document: Document) -> FileRow:
         uploaded_at=file.created_at,
         uploaded_by=file.created_by.get_username() if file.created_by else None,
         state=document.state,
+        status=source_status(document),
         error=document.last_error or None,
+        reason=(document.last_reason or None) if document.last_error else None,
+        retryable=is_retryable(document.last_reason) if document.last_error else None,
         chunks=document.chunk_count,
         last_ingested_at=document.last_ingested_at,
     )

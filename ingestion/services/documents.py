@@ -3,9 +3,10 @@
 from enum import StrEnum
 from uuid import UUID
 
-from django.db.models import Case, CharField, F, Q, QuerySet, Value, When
+from django.db.models import Case, CharField, Exists, F, OuterRef, Q, QuerySet, Value, When
 
 from config.errors import InvalidInput, NotFound
+from ingestion.models import IngestionRun, RunItem
 from kb.models import Document, Source
 
 
@@ -34,9 +35,21 @@ _STATE = Case(
 )
 
 
+# Of an item: nobody has begun with it.
+is_untouched = Q(stage=RunItem.Stage.FETCHED, attempts=0, failures=0)
+
+
+def _is_worked() -> Exists:
+    """Whether the open run of the source is at the document."""
+    runs = IngestionRun.objects.filter(source=OuterRef(OuterRef("source_id")), finished_at=None).exclude(kind=IngestionRun.Kind.PUSH)
+    items = RunItem.objects.filter(run__in=runs.values("id"), key_hash=OuterRef("key_hash"))
+    return Exists(items.exclude(stage=RunItem.Stage.DONE).exclude(is_untouched))
+
+
 def with_state(rows: QuerySet[Document]) -> QuerySet[Document]:
-    """The rows with `state`, and with the file and source that they are told with."""
-    return rows.filter(source__state=Source.State.ACTIVE).annotate(state=_STATE).select_related("source", "file", "file__created_by")
+    """The rows with `state` and `is_worked`, and with the file and source that they are told with."""
+    found = rows.filter(source__state=Source.State.ACTIVE).annotate(state=_STATE, is_worked=_is_worked())
+    return found.select_related("source", "file", "file__created_by")
 
 
 def with_state_of(document: Document) -> Document:

@@ -6,7 +6,8 @@ from django.db.models import Case, CharField, Exists, F, OuterRef, Q, QuerySet, 
 
 from config.errors import NotFound
 from ingestion.failures import is_retryable
-from ingestion.models import IngestionRun, RunItem
+from ingestion.models import RunItem
+from ingestion.services.documents import State, is_untouched
 from kb.models import Document, File
 
 INTERRUPTED = "Its processing was stopped before it ended. Try it again."
@@ -23,14 +24,11 @@ class Status(StrEnum):
     SUPERSEDED = "superseded"  # a newer version took its place
 
 
-_UNTOUCHED = Q(stage=RunItem.Stage.FETCHED, attempts=0, failures=0)
-
-
 def _open_items(**document: str) -> tuple[Exists, Exists]:
     """(whether an open item of the document's last run is under way, whether one is at all)."""
     items = RunItem.objects.filter(run_id=OuterRef(document["run"]), key_hash=OuterRef(document["key"]), run__finished_at=None)
     items = items.exclude(stage=RunItem.Stage.DONE)
-    return Exists(items.exclude(_UNTOUCHED)), Exists(items)
+    return Exists(items.exclude(is_untouched)), Exists(items)
 
 
 def with_status(files: QuerySet[File]) -> QuerySet[File]:
@@ -70,17 +68,12 @@ def failure_of(file: File) -> tuple[str, str, bool]:
     return reason, (item.error if item else "") or INTERRUPTED, True
 
 
-def with_source_status(documents: QuerySet[Document]) -> QuerySet[Document]:
-    """Documents of an upload source, each with `status`: its index state (`services.documents.State`) and whether a run is at it."""
-    open_run = IngestionRun.objects.filter(source=OuterRef(OuterRef("source_id")), finished_at=None).exclude(kind=IngestionRun.Kind.PUSH)
-    items = RunItem.objects.filter(run__in=open_run.values("id"), key_hash=OuterRef("key_hash")).exclude(stage=RunItem.Stage.DONE)
-    status = Case(
-        When(Exists(items), then=Value(Status.PROCESSING)),
-        When(~Q(last_error=""), then=Value(Status.FAILED)),
-        When(Q(content_hash=None) | ~Q(content_hash=F("file__sha256")), then=Value(Status.PENDING)),
-        When(~Q(space_id=F("knowledge_base__space_id")), then=Value(Status.PENDING)),
-        When(chunk_count=0, then=Value(Status.STORED)),
-        default=Value(Status.INDEXED),
-        output_field=CharField(),
-    )
-    return documents.annotate(status=status)
+def source_status(document: Document) -> Status:
+    """Of a file of an upload source, from its `state` and `is_worked` (services.documents): the same words, no second truth."""
+    if document.is_worked:
+        return Status.PROCESSING
+    if document.state == State.FAILED:
+        return Status.FAILED
+    if document.state == State.INDEXED:
+        return Status.INDEXED if document.chunk_count else Status.STORED
+    return Status.PENDING
