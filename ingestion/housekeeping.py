@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from config.registry import Registry
 from ingestion import claims
+from ingestion.attachments import remove_attachments
 from ingestion.models import EmbeddedText, IngestionRun, ProviderCall, RecognizedPart, ScheduleFire
 from ingestion.schedules import remove_schedules
 from kb import blobs, uploads
@@ -77,6 +78,7 @@ def _delete_documents(source: Source) -> int:
         ids = [identifier for identifier, _ in rows]
         with connection.cursor() as cursor:
             cursor.execute("DELETE FROM kb_chunk WHERE document_id = ANY(%s)", [ids])
+        remove_attachments(ids)
         files = [file for _, file in rows if file] + list(File.objects.filter(resource__in=ids).values_list("id", flat=True))
         Document.objects.filter(id__in=ids).delete()
         File.objects.filter(id__in=files).exclude(id__in=Document.objects.filter(file_id__in=files).values("file_id")).delete()

@@ -19,29 +19,42 @@ from kb.schemas.families import family_of
 
 # Of one file: its rows as text, and as Parquet.
 MAX_OUTPUT_BYTES = 512 * 1024 * 1024
+MESSAGES = (".eml", ".msg")
+MESSAGE_TYPES = frozenset({"message/rfc822", "application/vnd.ms-outlook"})
 Keep = Callable[[RunItem, Path, list[dict[str, Any]]], None]
 
 
 @contextmanager
 def outbox_for(item: RunItem, request: dict[str, Any], plan: Plan) -> Iterator[tuple[dict[str, Any], Path | None]]:
     """The request with what is wanted of files, and the folder that they come to; it goes when the block ends."""
-    if request["op"] != "extract" or not _may_be_table(request, plan):
+    may_be_table = request["op"] == "extract" and _may_be_table(request, plan)
+    if not may_be_table and not _may_be_message(request):
         yield request, None
         return
     folder = make_scratch()
     try:
         limits = {**request["limits"], "max_output_bytes": MAX_OUTPUT_BYTES}
-        yield {**request, "limits": limits, "outbox": str(folder), "tables": _tables(item, plan)}, folder
+        tables = {"tables": _tables(item, plan)} if may_be_table else {}
+        yield {**request, "limits": limits, "outbox": str(folder), **tables}, folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def keep_files(item: RunItem, folder: Path, files: list[dict[str, Any]]) -> None:
-    """Store what came out of an item; each file then names its blob. Raises `Unavailable`."""
+    """Store what came out of an item; each file then names its blob, but for those that were refused. Raises `Unavailable`."""
     for file in files:
+        if not file["path"]:
+            continue
         with (folder / file["path"]).open("rb") as stream:
             blob = blobs.store_stream(item.organization_id, stream)
-        file["blob"], file["size"] = str(blob.id), blob.size
+        file["blob"], file["size"], file["sha256"] = str(blob.id), blob.size, bytes(blob.sha256).hex()
+
+
+def _may_be_message(request: Mapping[str, Any]) -> bool:
+    """Attachments of messages that a site links to are not taken in: they would be no pages of it."""
+    if request["op"] != "extract" or request.get("page"):
+        return False
+    return request["name"].lower().endswith(MESSAGES) or request["declared_type"] in MESSAGE_TYPES
 
 
 def _may_be_table(request: Mapping[str, Any], plan: Plan) -> bool:

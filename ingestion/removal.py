@@ -6,6 +6,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from ingestion import claims
+from ingestion.attachments import remove_attachments
 from ingestion.counters import by_reason
 from ingestion.models import IngestionRun, RunItem
 from kb.models import Dataset, Document, Source
@@ -25,6 +26,7 @@ def remove_documents(run: IngestionRun, ids: Sequence[UUID]) -> None:
         removed = []
         for document in rows:
             document.chunks.all().delete()
+            remove_attachments([document.id])
             document.dataset_parts.all().delete()
             Document.objects.filter(id=document.id).update(
                 tombstoned_at=timezone.now(),

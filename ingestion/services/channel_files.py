@@ -19,6 +19,7 @@ from django.utils import timezone
 
 from config.errors import Conflict, InvalidInput, NotFound
 from ingestion import claims, wakes
+from ingestion.attachments import remove_attachments
 from ingestion.models import IngestionRun, RunItem
 from ingestion.parts import undescribed_documents
 from ingestion.services.file_status import Status, status_of
@@ -150,6 +151,7 @@ def delete_file(file: File) -> Removed:
             return Removed(0, document=False)
         versions = list(File.objects.filter(resource=document).values_list("id", flat=True))
         chunks, _ = document.chunks.all().delete()
+        remove_attachments([document.id])
         document.delete()
         File.objects.filter(id__in=versions).delete()
     return Removed(chunks, document=True)

@@ -113,7 +113,7 @@ def probe(blob: Blob, name: str, declared_type: str | None, *, ocr: str = "auto"
 
 
 def _check_room(source: Source, key: str, size: int, limits: Upload) -> None:
-    others = Document.objects.filter(source=source, file__isnull=False).exclude(key_hash=key_hash(key))
+    others = Document.objects.filter(source=source, file__isnull=False, part_of=None).exclude(key_hash=key_hash(key))
     replaces = Document.objects.filter(source=source, key_hash=key_hash(key), file__isnull=False).exists()
     if not replaces and others.count() >= limits.max_files:
         raise Conflict(f"The source already holds upload.max_files ({limits.max_files}). Delete files, or raise the limit.")

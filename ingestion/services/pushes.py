@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from config.errors import Conflict, InvalidInput, NotFound, TooLarge
 from ingestion import claims, wakes
+from ingestion.attachments import remove_attachments
 from ingestion.models import IngestionRun, RunItem
 from kb import blobs
 from kb.models import Document, File, KnowledgeBase, Source, User, key_hash
@@ -136,6 +137,7 @@ def delete_document(document: Document) -> int:
         file = row.file
         replaced = list(row.versions.exclude(id=row.file_id).values_list("id", flat=True))
         chunks, _ = row.chunks.all().delete()
+        remove_attachments([row.id])
         row.delete()
         File.objects.filter(id__in=replaced).delete()
         if file is not None and not file.documents.exists():

@@ -23,11 +23,12 @@ def list_files(source: Source, *, after: UUID | None, limit: int) -> Iterator[Li
             blob_id=file.blob_id,
             content_hash=bytes(file.sha256),
             size=file.size,
-            policy=_policy(channel, document),
+            policy=policy_of(channel, document),
         )
 
 
-def _policy(channel: Channel, document: Document) -> dict[str, object]:
+def policy_of(channel: Channel, document: Document) -> dict[str, object]:
+    """The merged policy of a document's file, as its item keeps it."""
     file = document.file
     try:
         merged = explain_policy(channel, family=file.family, upload=file.policy)

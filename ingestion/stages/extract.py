@@ -9,6 +9,7 @@ from django.db.models import Sum
 
 from config.errors import ExtractionError, Unavailable
 from ingestion import claims, wakes
+from ingestion.attachments import add_attachments
 from ingestion.models import IngestionRun, RunItem
 from ingestion.outboxes import keep_files
 from ingestion.plan import Plan, plan_for
@@ -109,6 +110,7 @@ def extract_items(run: IngestionRun, items: list[RunItem], plan: Plan) -> None:
 def _store(run: IngestionRun, read: list[pages.Read], plan: Plan) -> None:
     """What was read of pages is written with their links in one transaction, so that no page counts as read before its links are known."""
     readings = [each.reading for each in read if not each.verdict]
+    attached = 0
     try:
         new = [reading.markdown for reading in readings if reading.item.markdown_id is None]
         stored = dict(zip(new, blobs.store_texts(run.organization_id, new), strict=True))
@@ -116,7 +118,7 @@ def _store(run: IngestionRun, read: list[pages.Read], plan: Plan) -> None:
             if run.source.kind == Source.Kind.WEB:
                 pages.write(run, read)
             if readings:
-                _want(run, readings, plan, stored)
+                attached = _want(run, readings, plan, stored)
     except DataError:
         # The database refuses a value of one of them: alone it is found, and the others are saved.
         if len(read) > 1:
@@ -134,12 +136,15 @@ def _store(run: IngestionRun, read: list[pages.Read], plan: Plan) -> None:
     interactive = run.kind == IngestionRun.Kind.PUSH
     if any(each.render for each in read) or (any(each.found for each in read) and frontier.level(run).is_open):
         wakes.wake(run.id, "crawl")
+    if attached:
+        wakes.wake(run.id, "extract", interactive=interactive)
     wakes.wake(run.id, "embed", interactive=interactive)
     wakes.wake(run.id, "publish", interactive=interactive)
 
 
-def _want(run: IngestionRun, readings: list[Reading], plan: Plan, stored: Mapping[str, Blob]) -> None:
-    """Say which vectors are wanted, and move the items on: to `embedded` at once where every vector is there already."""
+def _want(run: IngestionRun, readings: list[Reading], plan: Plan, stored: Mapping[str, Blob]) -> int:
+    """Say which vectors are wanted, and move the items on: to `embedded` at once where every vector is there already. Returns how many
+    attachments wait to be read themselves."""
     held = {item.id for item in own(run, [reading.item for reading in readings])}
     readings = [reading for reading in readings if reading.item.id in held]
     prefix = run.space.embedding_model.document_prefix
@@ -154,7 +159,9 @@ def _want(run: IngestionRun, readings: list[Reading], plan: Plan, stored: Mappin
         },
     )
     waiting, complete = [], []
+    attached = 0
     for reading in readings:
+        attached += add_attachments(run, reading.item, reading.extracted.get("files", ()), plan)
         mine = hashes[reading.item.id]
         first = new.intersection(mine)
         new -= first  # counted once, for the document that came first
@@ -163,6 +170,7 @@ def _want(run: IngestionRun, readings: list[Reading], plan: Plan, stored: Mappin
         (waiting if missing.intersection(mine) else complete).append(move)
     advance(Stage.EXTRACTED, waiting)
     advance(Stage.EMBEDDED, complete)
+    return attached
 
 
 def _values(reading: Reading, plan: Plan, *, markdown: Blob, text_hashes: list[bytes], computed: int) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from config.errors import ExtractionError
 from ingestion import claims
+from ingestion.attachments import remove_attachments
 from ingestion.models import IngestionRun, RunItem
 from ingestion.stages.items import Outcome, close, own
 from kb.models import Document
@@ -21,6 +22,7 @@ def fail(run: IngestionRun, item: RunItem, error: ExtractionError) -> None:
         document.last_error, document.last_reason = error.message, error.reason[:40]
         if error.retires:
             document.chunks.all().delete()
+            remove_attachments([document.id])
             document.dataset_parts.all().delete()
             document.content_hash = document.markdown = document.answering = None
             document.chunk_count, document.generation = 0, document.generation + 1

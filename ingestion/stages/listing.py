@@ -99,9 +99,11 @@ def item_for(run: IngestionRun, entry: Listed, plan: Plan) -> RunItem:
 
 
 def _may_be_cut_again(document: Document, plan: Plan) -> bool:
-    """Where only cutting or embedding changed, nothing is read again; but datasets are described for the size that they are cut to."""
+    """Where only cutting or embedding changed, nothing is read again; but datasets are described for the size that they are cut to, and
+    what is published of a message names its attachments."""
     same_text = document.extract_fingerprint == plan.fingerprints["extract"]
-    return bool(document.markdown_id and same_text and not document.metadata.get("datasets"))
+    has_files = document.metadata.get("datasets") or document.metadata.get("attachments")
+    return bool(document.markdown_id and same_text and not has_files)
 
 
 def is_current(document: Document, run: IngestionRun, plan: Plan) -> bool:

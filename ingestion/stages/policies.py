@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from django.utils import timezone
 
 from ingestion import claims
+from ingestion.attachments import remove_attachments
 from ingestion.models import IngestionRun, RunItem
 from ingestion.plan import Plan, plan_for
 from ingestion.stages.items import Outcome, close, close_superseded, own
@@ -31,6 +32,7 @@ def store_items(run: IngestionRun, items: Sequence[RunItem], plan: Plan) -> None
                 close_superseded(run, [item])
                 continue
             document.chunks.all().delete()
+            remove_attachments([document.id])
             document.dataset_parts.all().delete()
             for name, value in _stored(run, item, document, plan).items():
                 setattr(document, name, value)

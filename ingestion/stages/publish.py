@@ -10,6 +10,7 @@ from django.db import DataError, connection
 from django.utils import timezone
 
 from ingestion import claims
+from ingestion.attachments import settle_attachments
 from ingestion.generations import Difference, Generation, Passage, compare, prepare
 from ingestion.models import EmbeddedText, IngestionRun, RunItem
 from ingestion.models.embedded_texts import unpack_vector
@@ -86,6 +87,7 @@ def _publish(run: IngestionRun, generations: list[Generation]) -> None:
     _apply(run, difference, paid)
     update_rows(Document, [(document.id, _values(run, document, generation)) for document, generation in pairs])
     put_parts([(document, generation.item) for document, generation in pairs], datasets)
+    settle_attachments([(document, generation.item) for document, generation in pairs])
     if run.source.kind == Source.Kind.DIRECT:
         for document, _ in pairs:
             _remove_namesakes(run, document)

@@ -79,6 +79,9 @@ class Document(TenantRow):
     visibility = models.CharField(max_length=16, choices=Visibility, default=Visibility.ORGANIZATION)
     owner = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     owner_key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="+")
+    part_of = models.ForeignKey(
+        "self", null=True, on_delete=models.CASCADE, related_name="parts", help_text="Of an attachment: the message, with which it goes."
+    )
     markdown = models.ForeignKey(Blob, null=True, on_delete=models.PROTECT, related_name="+")
     page_spans = models.JSONField(default=list, blank=True, help_text="[{page, start, end}] into the Markdown.")
     content_hash = models.BinaryField(max_length=32, null=True)
