@@ -10,7 +10,7 @@ from typing import Any
 from config.errors import LecternError
 from config.http import user_agent
 from ingestion.children import sandbox
-from ingestion.extract.base import Part
+from ingestion.extract.base import EXTRACTOR_VERSION, Part
 from ingestion.models import RunItem
 from ingestion.outboxes import Keep, outbox_for
 from ingestion.plan import Plan
@@ -131,6 +131,7 @@ def _reading(item: RunItem, result: dict[str, Any], recognition: Recognition) ->
         extracted = dict(result["extracted"])
         page, parts = extracted.pop("page"), [Part(**part) for part in extracted.pop("parts")]
         markdown = extracted.pop("markdown")
+        extracted["extractor_version"] = EXTRACTOR_VERSION
         if any(part.text is None for part in parts):
             return Parted(item, extracted, recognition.parts_of(parts), recognition.recipe(parts[0].kind))
         return Reading(item, markdown, extracted, result["passages"], page)
@@ -147,6 +148,7 @@ def _reading(item: RunItem, result: dict[str, Any], recognition: Recognition) ->
             "metadata": document.metadata,
             "warnings": [],
             "files": [],
+            "extractor_version": document.extractor_version,
         }
     return Reading(item, blobs.read_text(item.markdown), extracted, result["passages"])
 

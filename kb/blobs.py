@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from os import urandom
 from pathlib import Path
 from typing import IO
 from uuid import UUID, uuid4
@@ -111,9 +112,15 @@ def _reuse(organization_id: UUID, digests: Iterable[bytes]) -> dict[bytes, Blob]
 
 def _store(organization_id: UUID, sha256: bytes, size: int, content: File) -> Blob:
     with transaction.atomic():
-        if known := _reuse(organization_id, [sha256]):
-            return known[sha256]
+        known = _reuse(organization_id, [sha256]).get(sha256)
+    if known is not None and is_whole(known):
+        return known
     key = _write(organization_id, sha256, content)
+    if known is not None:  # it was lost or damaged: what names it has it again
+        lost, known.storage_key = known.storage_key, key
+        known.save(update_fields=["storage_key"])
+        _delete_files([lost])
+        return known
     blob, made = Blob.objects.get_or_create(organization_id=organization_id, sha256=sha256, defaults={"size": size, "storage_key": key})
     if not made:  # somebody stored the same content meanwhile
         default_storage.delete(key)
@@ -180,6 +187,20 @@ def local_path(blob: Blob) -> Iterator[Path]:
     yield path
 
 
+def is_there(blob: Blob) -> bool:
+    """Whether there are bytes of the right size; they are not read. Raises `Unavailable`."""
+    try:
+        return default_storage.size(blob.storage_key) == blob.size
+    except FileNotFoundError:
+        if not _is_there():
+            raise Unavailable("The folder of stored files is not there. Mount it, and try again.") from None
+        return False
+    except faults() as error:
+        if getattr(error, "response", {}).get("ResponseMetadata", {}).get("HTTPStatusCode") == 404:
+            return False
+        raise Unavailable(f"The storage could not be asked for a file ({words(error)}). Check it and try again.") from error
+
+
 def is_whole(blob: Blob) -> bool:
     """Whether the stored bytes are what was stored. Raises `Unavailable`."""
     try:
@@ -223,6 +244,11 @@ def _is_there() -> bool:
         return Path(default_storage.path("")).is_dir()
     except NotImplementedError:
         return True
+
+
+def set_aside(identifiers: Iterable[UUID]) -> int:
+    """Texts that are lost are not found by their hash any more, so that the same text is stored anew; how many."""
+    return sum(Blob.objects.filter(id=identifier).update(sha256=urandom(32)) for identifier in identifiers)
 
 
 def collect(limit: int = 500) -> int:

@@ -42,7 +42,7 @@ class SourceAdmin(Looks, ShownOnly, RowAdmin):
     ordering = ("knowledge_base__name", "name")
     fields = ("name", "knowledge_base", "kind", "enabled", "state", "documents", "last_run", "next_run", "last_fire", "created_at")
     readonly_fields = ("documents", "last_run", "next_run", "last_fire")
-    actions_detail = ("run_now", "preview", "why", "purge", "show_files")
+    actions_detail = ("run_now", "preview", "why", "reextract", "purge", "show_files")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Source]:
         rows = super().get_queryset(request).filter(state=Source.State.ACTIVE)
@@ -92,6 +92,20 @@ class SourceAdmin(Looks, ShownOnly, RowAdmin):
             return f"The run {run.id} is queued."
 
         return confirmed(self, request, source, title="Run this source now?", sentences=sentences, button="Run now", act=act)
+
+    @action(description="Read again", url_path="reextract")
+    def reextract(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        source = find_object(self, request, object_id)
+        sentences = [
+            f"This starts a run of {source} that reads all {source.alive} documents again, also those that did not change.",
+            "What stands answers until then. Passages that stay the same keep their vectors; others cost embeddings.",
+        ]
+
+        def act() -> str:
+            again = runs.reextract_source(editable(request, source), user=request.user)
+            return f"The run {again.run.id} is queued; it reads {again.documents} documents again."
+
+        return confirmed(self, request, source, title="Read this source again?", sentences=sentences, button="Read again", act=act)
 
     @action(description="Purge", url_path="purge")
     def purge(self, request: HttpRequest, object_id: str) -> HttpResponse:

@@ -17,7 +17,16 @@ from ingestion.api.explanations import WhyView
 from ingestion.api.files import FileContentView, FilesView, FileView
 from ingestion.api.ingestions import IngestionView, IngestView
 from ingestion.api.previews import PreviewSourceView
-from ingestion.api.runs import CancelRunView, ConfirmRunView, PlannedRemovalsView, RejectRunView, RunSourceView, RunView, SourceRunsView
+from ingestion.api.runs import (
+    CancelRunView,
+    ConfirmRunView,
+    PlannedRemovalsView,
+    ReextractView,
+    RejectRunView,
+    RunSourceView,
+    RunView,
+    SourceRunsView,
+)
 from ingestion.api.sources import SourceDocumentsView, SourceFiresView, SourcesView, SourceView
 from ingestion.api.uploads import SourceUploadsView, SourceUploadUrlView, UploadCompleteView, UploadContentView, UploadView
 from ingestion.api.verdicts import RunDocumentsView
@@ -35,6 +44,7 @@ urlpatterns = [
     path(SOURCE, SourceView.as_view(), name="source"),
     path(f"{SOURCE}/fires", SourceFiresView.as_view(), name="source-fires"),
     path(f"{SOURCE}/run", RunSourceView.as_view(), name="source-run"),
+    path(f"{SOURCE}/reextract", ReextractView.as_view(), name="source-reextract"),
     path(f"{SOURCE}/preview", PreviewSourceView.as_view(), name="source-preview"),
     path(f"{SOURCE}/why", WhyView.as_view(), name="source-why"),
     path(f"{SOURCE}/runs", SourceRunsView.as_view(), name="source-runs"),

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
 MEBIBYTE = 1024 * 1024
+# Stored with each document. Raise it when some format is read better than before: then it can be told what to read again.
+EXTRACTOR_VERSION = "1"
 # What a child is started with that shall not load the language model.
 WITHOUT_LANGUAGES = "--without-languages"
 # What it may run besides, followed by the path.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from uuid import UUID, uuid4
@@ -12,6 +13,7 @@ from django.utils import timezone
 
 from config.errors import Conflict, NotFound
 from ingestion import claims, wakes
+from ingestion.extract.base import EXTRACTOR_VERSION
 from ingestion.models import IngestionRun, RunItem
 from kb import access
 from kb.access import Actor, Level
@@ -20,9 +22,25 @@ from kb.models import Document, KnowledgeBase, Source, User
 Kind, Status, StopReason = IngestionRun.Kind, IngestionRun.Status, IngestionRun.StopReason
 
 
+@dataclass(frozen=True, slots=True)
+class Reextraction:
+    """The run that reads again, and how many documents it will read because of it."""
+
+    run: IngestionRun
+    documents: int
+
+
 def start_run(source: Source, *, trigger: str = IngestionRun.Trigger.MANUAL, user: User | None = None, by: str = "") -> IngestionRun:
     """Claim the source and queue a run under the current version; `by` names who asked for it, if that is not the user. Raises
     `Conflict` (disabled, or held by another run)."""
+    knowledge_base = require_runnable(source)
+    run = claims.claim(source, trigger=trigger, version=knowledge_base.current, space=knowledge_base.space, user=user, by=by)
+    transaction.on_commit(partial(wakes.wake, run.id, "crawl"))
+    return run
+
+
+def require_runnable(source: Source) -> KnowledgeBase:
+    """Its knowledge base, with version and space. Raises `Conflict` for a source that has no runs, `NotFound` for one that is going."""
     knowledge_base = KnowledgeBase.objects.select_related("current", "space").get(id=source.knowledge_base_id)
     if knowledge_base.state != KnowledgeBase.State.ACTIVE or source.state != Source.State.ACTIVE:
         raise NotFound()
@@ -30,9 +48,7 @@ def start_run(source: Source, *, trigger: str = IngestionRun.Trigger.MANUAL, use
         raise Conflict(f"A source of kind {source.kind} has nothing that lists its documents; there is nothing to run.")
     if not source.enabled:
         raise Conflict(f"The source '{source.name}' is disabled. Enable it and publish, then run it.")
-    run = claims.claim(source, trigger=trigger, version=knowledge_base.current, space=knowledge_base.space, user=user, by=by)
-    transaction.on_commit(partial(wakes.wake, run.id, "crawl"))
-    return run
+    return knowledge_base
 
 
 def get_run(actor: Actor, run_id: str | UUID, level: Level = Level.VIEW) -> IngestionRun:
@@ -69,6 +85,20 @@ def purge_source(source: Source, *, reembed: bool = False, user: User | None = N
             **({"space": None} if reembed else {}),  # a chunk keeps its vector only within its space
         )
         return living
+
+
+def reextract_source(
+    source: Source, *, outdated_only: bool = False, user: User | None = None, by: str = "", **started: str
+) -> Reextraction:
+    """Read the source's documents again, or those that an older extractor read, by a run that starts now. What is stands until then,
+    and equal passages keep their chunks and vectors. Raises what `start_run` raises; what is marked then stays so for the next run."""
+    require_runnable(source)
+    living = Document.objects.filter(source=source, tombstoned_at=None)
+    if outdated_only:
+        living = living.exclude(extractor_version=EXTRACTOR_VERSION)
+    with maintaining(source, user=user, by=by) as run, claims.writing(run):
+        marked = living.update(extract_fingerprint="", etag="", last_modified="", quarantined_hash=None)
+    return Reextraction(start_run(source, user=user, by=by, **started), marked)
 
 
 @contextmanager

@@ -215,6 +215,7 @@ def _values(run: IngestionRun, document: Document, generation: Generation) -> di
         "content_hash": item.content_hash,
         "quarantined_hash": None,
         "extract_fingerprint": item.fingerprints["extract"],
+        "extractor_version": extracted.get("extractor_version", ""),
         "chunk_fingerprint": item.fingerprints["chunk"],
         "context_fingerprint": item.fingerprints["context"],
         "space": run.space_id,

@@ -69,6 +69,15 @@ def test_a_damaged_file_is_not_handed_out(organization):
     assert not blobs.is_whole(blob)
 
 
+@pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"wrong")], ids=["missing", "damaged"])
+def test_storing_the_same_again_mends_what_was_lost(organization, damage):
+    blob = blobs.store_bytes(organization.id, b"right")
+    damage(Path(default_storage.path(blob.storage_key)))
+    assert blobs.store_stream(organization.id, BytesIO(b"right")).id == blob.id
+    blob.refresh_from_db()
+    assert blobs.read_bytes(blob) == b"right"
+
+
 def test_a_missing_file_says_so(organization):
     blob = blobs.store_bytes(organization.id, b"here")
     default_storage.delete(blob.storage_key)
