@@ -17,6 +17,7 @@ from config.errors import ExtractionError
 from ingestion.extract.base import Extracted, Limits, PageSpan, Part, Served
 from ingestion.extract.image import refuse_pictures
 from ingestion.extract.pdf_document import damaged, open_document
+from ingestion.extract.pdf_fields import filled_in
 from ingestion.extract.pdf_headings import Entry, mark_headings, outline
 from ingestion.extract.pdf_lines import Line, PageText
 from ingestion.extract.pdf_order import in_reading_order
@@ -64,7 +65,8 @@ class PdfExtractor:
         check_streams(data, name=name, limits=limits)
         document = _read(data, name=name, limits=limits)
         text, spans = _assembled(document)
-        scans = [page.number for page in document.pages if page.scan]
+        # Text recognition opens the file by itself, and a file that had to be mended does not open.
+        scans = [page.number for page in document.pages if page.scan and not document.mended]
         recognized = bool(scans) and limits.ocr == "auto"
         if not recognized and len(text) < MIN_TEXT_CHARS and (not text or scans):
             raise _no_text(text, name=name, scans=scans, limits=limits)
@@ -166,7 +168,8 @@ def _read_page(page: pdfium.PdfPage, index: int, tables: TableReader, second: Se
             if is_scan(page, text.raw):
                 return _Page(index + 1, text.lines(), scan=True)
         lines = in_reading_order(text.lines(), text)
-        return _Page(index + 1, tables.with_tables(lines, page, text))
+        lines = tables.with_tables(lines, page, text)
+        return _Page(index + 1, lines if (filled := filled_in(page)) is None else [*lines, filled])
     finally:
         textpage.close()
 

@@ -26,7 +26,7 @@ _NAME_BYTES = 128
 class Line:
     """`box` is (left, bottom, right, top) in points, turned so that the text runs from left to right; `first` and `end` are pdfium's
     numbers of its characters. `broken`: its last word goes on in the next line. `spaced`: the file has a space at its end. `level`: of a
-    heading, from 1. `table`: the text is a whole table as Markdown."""
+    heading, from 1. `table`: the text is a whole block of Markdown."""
 
     text: str
     first: int

@@ -128,3 +128,17 @@ def ruled_pdf(
         canvas.line(60, top - len(rows) * height, 60 + count * width, top - len(rows) * height)
 
     return drawn(page)
+
+
+def form_pdf(text: str, fields: Mapping[str, str], *, note: str = "") -> bytes:
+    """A page with text fields that are filled in, a box that is ticked, and a note written onto it."""
+
+    def page(canvas: Canvas) -> None:
+        lines_at(canvas, LEFT, TOP, [text])
+        for number, (name, value) in enumerate(fields.items()):
+            canvas.acroForm.textfield(name=name, value=value, x=LEFT, y=TOP - 60 - 40 * number, width=200, height=20)
+        canvas.acroForm.checkbox(name="agreed", checked=True, x=LEFT, y=100)
+        if note:
+            canvas.freeTextAnnotation(note, DA="/Helv 12 Tf", Rect=(LEFT, 200, LEFT + 100, 220))
+
+    return drawn(page)

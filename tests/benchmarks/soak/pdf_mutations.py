@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 
 from tests.samples.hostile_pdfs import circular_outline_pdf, many_pages_pdf, nested_forms_pdf, one_page, repeated_stream_pdf, stream
-from tests.samples.pdf_layouts import book_pdf, mapped_pdf, outlined_pdf, rows_across_pdf, ruled_pdf, turned_pdf
+from tests.samples.pdf_layouts import book_pdf, form_pdf, mapped_pdf, outlined_pdf, rows_across_pdf, ruled_pdf, turned_pdf
 from tests.samples.pdfs import mixed_pdf, table_pdf, text_pdf
 
 PROSE = "the pump valve pressure sensor turns opens before after operator checks line oil filter panel reads value"
@@ -47,6 +47,7 @@ def samples() -> tuple[bytes, ...]:
         ruled_pdf([["a", "b", "c"]] * 6, shades=True),
         mixed_pdf(["text", "scan", "form", "strips", "empty"]),
         many_pages_pdf(40),
+        form_pdf(PROSE, {"Name": "Ada", "City": "London"}, note="a note"),
         nested_forms_pdf(5, width=2),
         circular_outline_pdf(),
         repeated_stream_pdf(1, times=3, hidden=True),

@@ -5,6 +5,7 @@ import pytest
 from tests.samples.pdf_layouts import (
     book_pdf,
     drawn,
+    form_pdf,
     lines_at,
     mapped_pdf,
     outlined_pdf,
@@ -190,3 +191,10 @@ def test_words_that_run_over_a_rule_are_not_cut(read):
     rows = [["Name", "Size"], ["a very long name that runs over", "10"], ["short", "20"]]
     markdown = read(ruled_pdf(rows, width=140), name="a.pdf").markdown
     assert "| a very long name that runs over | 10 |" in markdown
+
+
+def test_what_was_filled_in_follows_the_text_of_its_page(read):
+    content = form_pdf("An application for a lectern.", {"Applicant": "Ada Lovelace", "City": "London"}, note="Urgent, please")
+    assert read(content, name="a.pdf").markdown == (
+        "An application for a lectern.\n\n- Applicant: Ada Lovelace\n- City: London\n- Urgent, please"
+    )
