@@ -142,7 +142,7 @@ def _unescaped(token: str) -> str:
 
 
 def _letter(match: re.Match[str]) -> str:
-    if not match[0].startswith("\\u"):
-        return match[0]
+    if len(match[0]) < len("\\u00e9"):
+        return match[0]  # another escape, or half of one
     letter = json.loads(f'"{match[0]}"') if len(match[0]) > 6 else chr(int(match[0][2:], 16))
     return letter if letter.isprintable() and letter not in '"\\' else match[0]
