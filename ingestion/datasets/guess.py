@@ -181,7 +181,9 @@ def text_of(value: Any) -> str:
     if isinstance(value, Decimal):
         return format(value, "f") if value.is_finite() else ""
     if isinstance(value, dt.datetime):
-        return value.isoformat(sep=" ")
+        # A workbook knows no dates, only times at midnight.
+        is_date = value.time() == dt.time() and value.tzinfo is None
+        return value.date().isoformat() if is_date else value.isoformat(sep=" ")
     if isinstance(value, bytes):
         return value.hex()
     return str(value).strip()

@@ -3,12 +3,14 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from kb import access
+from kb.access import Actor
 from kb.admin.rows import RowAdmin, ShownOnly
 from kb.models import Dataset, DatasetPart
 
@@ -17,7 +19,8 @@ PARTS_SHOWN = 100
 
 @admin.register(Dataset)
 class DatasetAdmin(ShownOnly, RowAdmin):
-    within_knowledge_base = True
+    """Those of which the person may read a file, with the numbers of all its files that he may."""
+
     list_display = ("name", "knowledge_base", "source_name", "rows_shown", "files_shown", "size_shown", "updated_at")
     list_filter = (("knowledge_base", admin.RelatedOnlyFieldListFilter), ("source", admin.RelatedOnlyFieldListFilter))
     search_fields = ("name",)
@@ -28,6 +31,9 @@ class DatasetAdmin(ShownOnly, RowAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Dataset]:
         totals = {"rows": Sum("parts__rows"), "size": Sum("parts__size"), "files": Count("parts__document", distinct=True)}
         return super().get_queryset(request).annotate(**totals)
+
+    def seen_by(self, actor: Actor) -> Q:
+        return Q(pk__in=access.rows(actor, DatasetPart).values("dataset"))
 
     @admin.display(description="source", ordering="source__name")
     def source_name(self, obj: Dataset) -> str:
@@ -62,7 +68,9 @@ class DatasetAdmin(ShownOnly, RowAdmin):
 
 @admin.register(DatasetPart)
 class DatasetPartAdmin(ShownOnly, RowAdmin):
-    within_knowledge_base = True
     list_display = ("dataset", "document", "sheet", "rows", "size", "created_at")
     list_select_related = ("dataset", "document")
     fields = ("dataset", "document", "sheet", "rows", "size", "partition", "columns", "blob", "created_at")
+
+    def seen_by(self, actor: Actor) -> Q:
+        return Q(pk__in=access.rows(actor, DatasetPart).values("pk"))

@@ -80,9 +80,21 @@ def test_cells_get_the_type_that_holds_them_all(tmp_path, cells, kind, values):
 
 
 def test_values_of_a_format_that_knows_types_come_back():
-    cells = [3.0, 2.5, True, None, D(2024, 8, 31), T(2024, 8, 31, 12, 30), Decimal("12.50"), dt.time(9, 5), " x ", float("nan")]
+    cells = [
+        3.0,
+        2.5,
+        True,
+        None,
+        D(2024, 8, 31),
+        T(2024, 8, 31, 12, 30),
+        T(2024, 8, 31),
+        Decimal("12.50"),
+        dt.time(9, 5),
+        " x ",
+        float("nan"),
+    ]
     assert [text_of(cell) for cell in cells] == [
-        "3", "2.5", "true", "", "2024-08-31", "2024-08-31 12:30:00", "12.50", "09:05:00", "x", "",
+        "3", "2.5", "true", "", "2024-08-31", "2024-08-31 12:30:00", "2024-08-31", "12.50", "09:05:00", "x", "",
     ]  # fmt: skip
 
 

@@ -124,4 +124,15 @@ def test_private_files_are_datasets_of_their_owner_alone(send, sender, datasets,
     private = next(row for row in seen if row["rows"] == 1)
     assert ask(private, "SELECT sum(salary) FROM incidents").json()["rows"] == [[1000]]
     assert ask(private, "SELECT 1", client=second_editor).status_code == 404
+    from django.contrib.auth import get_user_model
+    from django.test import Client
+
+    erin = get_user_model().objects.get(username="erin")
+    get_user_model().objects.filter(username="erin").update(is_staff=True)
+    page = Client()
+    page.force_login(erin)
+    listed = page.get("/admin/kb/dataset/").content.decode()
+    assert others["id"] in listed
+    assert private["id"] not in listed
+    assert page.get(f"/admin/kb/dataset/{private['id']}/change/").status_code == 302
     assert ask(others, "SELECT 1", client=second_editor, datasets=[{"id": private["id"], "name": "b"}]).status_code == 404
