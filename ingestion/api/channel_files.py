@@ -105,10 +105,13 @@ def _rows(request: Request) -> Any:
     return with_status(access.files(request.user)).select_related("resource__source__channel", "created_by")
 
 
+def read_answer(request: Request, file: File) -> FileAnswer:
+    return file_answer(_rows(request).get(id=file.id))
+
+
 def _answer(request: Request, file: File, status: int = 200) -> Response:
-    found = _rows(request).get(id=file.id)
     headers = {"Location": f"{ROUTE}/{file.id}"} if status == 201 else None
-    return Response(file_answer(found).model_dump(mode="json"), status=status, headers=headers)
+    return Response(read_answer(request, file).model_dump(mode="json"), status=status, headers=headers)
 
 
 class ChannelFilesView(APIView):

@@ -2,6 +2,7 @@
 
 import hashlib
 import tempfile
+from collections.abc import Mapping
 from typing import IO, Any
 from urllib.parse import unquote_to_bytes
 
@@ -43,19 +44,9 @@ class Received:
 
     def upload(self) -> Upload:
         """`InvalidInput` names what is wrong."""
-        visibility = self._said["visibility"] or Document.Visibility.PRIVATE
-        if visibility not in Document.Visibility.values:
-            raise _wrong("visibility", f"must be one of {', '.join(Document.Visibility.values)}")
-        text = self._said["policy"]
-        if len(text) > MAX_POLICY:
-            raise _wrong("policy", f"must have at most {MAX_POLICY:,} characters")
         name = self._said["file_name"] or self._part_name
-        return Upload(
-            title=self._said["title"] or (name if self.is_form else ""),
-            file_name=name,
-            media_type=_media_type(self._type),
-            visibility=visibility,
-            policy=load_upload_policy(parse_json(text.encode())) if text.strip() else {},
+        return said_of(
+            {**self._said, "title": self._said["title"] or (name if self.is_form else "")}, file_name=name, media_type=self._type
         )
 
     def fingerprint(self, request: Request) -> bytes:
@@ -66,6 +57,23 @@ class Received:
 
     def close(self) -> None:
         self.stream.close()
+
+
+def said_of(fields: Mapping[str, str], *, file_name: str, media_type: str) -> Upload:
+    """What fields of text say of a file. `InvalidInput` names what is wrong."""
+    visibility = fields.get("visibility") or Document.Visibility.PRIVATE
+    if visibility not in Document.Visibility.values:
+        raise _wrong("visibility", f"must be one of {', '.join(Document.Visibility.values)}")
+    text = fields.get("policy", "")
+    if len(text) > MAX_POLICY:
+        raise _wrong("policy", f"must have at most {MAX_POLICY:,} characters")
+    return Upload(
+        title=fields.get("title", ""),
+        file_name=file_name,
+        media_type=_media_type(media_type),
+        visibility=visibility,
+        policy=load_upload_policy(parse_json(text.encode())) if text.strip() else {},
+    )
 
 
 def received(request: Request) -> Received:

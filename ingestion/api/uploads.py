@@ -1,5 +1,7 @@
 """Uploads outside of a form: a signed address for one piece, tus for several, and the request that makes a file of them."""
 
+import json
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -17,12 +19,15 @@ from config.body import parse_body, validate
 from config.errors import InvalidInput
 from config.openapi import header, query
 from ingestion.api import tus
+from ingestion.api.channel_files import FileAnswer, read_answer
 from ingestion.api.files import FileRow, file_row, upload_source
+from ingestion.api.received import said_of
 from ingestion.services import uploads as services
 from ingestion.services.documents import with_state_of
 from kb import access, uploads
 from kb.access import Level
-from kb.models import Upload
+from kb.channels import find_channel
+from kb.models import Document, File, Upload
 
 SHA256 = "^[0-9a-fA-F]{64}$"
 TUS = header("Tus-Resumable", f"{tus.VERSION}, of resumable uploads.")
@@ -57,7 +62,7 @@ class UploadDone(BaseModel):
 class UploadedFile(BaseModel):
     upload_id: UUID
     target: Upload.Target
-    file: FileRow
+    file: FileRow | FileAnswer = Field(description="Of an upload source, or of a channel.")
 
 
 class SourceUploadUrlView(APIView):
@@ -68,6 +73,25 @@ class SourceUploadUrlView(APIView):
         wanted = parse_body(request, UploadWanted)
         announced = services.Announced(wanted.file_name, wanted.size, bytes.fromhex(wanted.sha256), wanted.media_type)
         return _url_answer(request, services.announce_to_source(request.user, source, announced, is_resumable=False))
+
+
+class ChannelUploadWanted(UploadWanted):
+    """The same for a channel, with what `POST /files` takes."""
+
+    title: str = Field("", max_length=300, description="What it is known by; the file's name where none is given.")
+    channel: str = Field("", max_length=200, description="Id or name; the default channel where none is given.")
+    visibility: Document.Visibility = Document.Visibility.PRIVATE
+    policy: dict[str, Any] = Field(default_factory=dict, description="Its layer of the ingest policy.")
+
+
+class ChannelUploadUrlView(APIView):
+    @extend_schema(operation_id="file_upload_url", request=ChannelUploadWanted, responses={201: UploadUrl}, tags=["files"])
+    def post(self, request: Request) -> Response:
+        """An address for the bytes of one file of a channel, for 15 minutes and one use."""
+        wanted = parse_body(request, ChannelUploadWanted)
+        announced = services.Announced(wanted.file_name, wanted.size, bytes.fromhex(wanted.sha256), wanted.media_type)
+        fields = {"title": wanted.title or wanted.file_name, "visibility": wanted.visibility, "policy": json.dumps(wanted.policy)}
+        return _url_answer(request, _announce(request, announced, wanted.channel, fields, is_resumable=False))
 
 
 class TusView(APIView):
@@ -97,6 +121,30 @@ class SourceUploadsView(TusView):
         source = upload_source(request, kb_id, source_id, Level.EDIT)
         tus.require_version(request)
         return _begun(request, services.announce_to_source(request.user, source, announced_by(request), is_resumable=True))
+
+
+class ChannelUploadsView(TusView):
+    @extend_schema(
+        operation_id="begin_file_upload",
+        request=None,
+        responses={201: None},
+        parameters=[
+            TUS,
+            header("Upload-Length", "Bytes of the file.", required=True),
+            header(
+                "Upload-Metadata",
+                "`filename`, and if wanted `filetype`, `sha256` (hex), `title`, `channel`, `visibility` and `policy` (JSON), in Base64.",
+                required=True,
+            ),
+        ],
+        tags=["files"],
+    )
+    def post(self, request: Request) -> Response:
+        """Begin a resumable upload (tus creation) into a channel."""
+        tus.require_version(request)
+        announced, said = announced_by(request), tus.metadata(request)
+        fields = {**said, "title": said.get("title") or announced.file_name}
+        return _begun(request, _announce(request, announced, said.get("channel", ""), fields, is_resumable=True))
 
 
 class UploadView(TusView):
@@ -157,8 +205,8 @@ class UploadCompleteView(APIView):
         """Check what came and make it a file. 409 while bytes are missing, 422 if they are others than announced or cannot be read."""
         upload = access.get_upload(request.user, upload_id)
         done = parse_body(request, UploadDone) if request.body.strip() else UploadDone()
-        document = services.complete(request.user, upload, sha256=bytes.fromhex(done.sha256) if done.sha256 else None)
-        file = file_row(with_state_of(document))
+        kept = services.complete(request.user, upload, sha256=bytes.fromhex(done.sha256) if done.sha256 else None)
+        file = read_answer(request, kept) if isinstance(kept, File) else file_row(with_state_of(kept))
         return Response(UploadedFile(upload_id=upload.id, target=upload.target, file=file).model_dump(mode="json"), status=201)
 
 
@@ -169,6 +217,12 @@ def announced_by(request: Request) -> services.Announced:
     fields = {"file_name": said.get("filename") or said.get("name") or "", "size": size, "media_type": said.get("filetype", "")}
     checked = validate(fields | {"sha256": said.get("sha256") or "0" * 64}, UploadWanted, what="The upload")
     return services.Announced(checked.file_name, size, bytes.fromhex(said["sha256"]) if said.get("sha256") else None, checked.media_type)
+
+
+def _announce(request: Request, announced: services.Announced, channel: str, fields: Mapping[str, str], *, is_resumable: bool) -> Upload:
+    found = find_channel(request.user, channel)
+    said = said_of(fields, file_name=announced.file_name, media_type=announced.media_type)
+    return services.announce_to_channel(request.user, found, announced, said=said, is_resumable=is_resumable)
 
 
 def _resumable(request: Request, upload_id: str) -> Upload:

@@ -28,7 +28,15 @@ from ingestion.api.runs import (
     SourceRunsView,
 )
 from ingestion.api.sources import SourceDocumentsView, SourceFiresView, SourcesView, SourceView
-from ingestion.api.uploads import SourceUploadsView, SourceUploadUrlView, UploadCompleteView, UploadContentView, UploadView
+from ingestion.api.uploads import (
+    ChannelUploadsView,
+    ChannelUploadUrlView,
+    SourceUploadsView,
+    SourceUploadUrlView,
+    UploadCompleteView,
+    UploadContentView,
+    UploadView,
+)
 from ingestion.api.verdicts import RunDocumentsView
 
 KB = "knowledge-bases/<str:kb_id>"
@@ -57,6 +65,8 @@ urlpatterns = [
     path("datasets", DatasetsView.as_view(), name="datasets"),
     path("datasets/<str:dataset_id>", DatasetView.as_view(), name="dataset"),
     path("datasets/<str:dataset_id>/query", DatasetQueryView.as_view(), name="dataset-query"),
+    path("files/upload-url", ChannelUploadUrlView.as_view(), name="file-upload-url"),
+    path("files/uploads", ChannelUploadsView.as_view(), name="file-uploads"),
     path("files/uploads/<str:upload_id>", UploadView.as_view(), name="upload"),
     path("files/uploads/<str:upload_id>/content", UploadContentView.as_view(), name="upload-content"),
     path("files/uploads/<str:upload_id>/complete", UploadCompleteView.as_view(), name="upload-complete"),

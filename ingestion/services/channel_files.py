@@ -58,8 +58,7 @@ class Removed:
 def add_file(actor: Actor, channel: Channel, blob: Blob, *, upload: Upload) -> File:
     """Take stored bytes in as the newest version of their title. Raises `InvalidInput` (title, policy) and `NotFound` (the channel has
     gone meanwhile); the blob is then left to the collector."""
-    title = _line(upload.title, "title", MAX_TITLE)
-    name = _line(_last_part(upload.file_name), "file name", MAX_NAME) or _last_part(title)[:MAX_NAME] or UNNAMED
+    title, name = _named(upload)
     family = family_of(media_type=upload.media_type, name=name, head=blobs.read_head(blob, HEAD_BYTES))
     merged = explain_policy(channel, family=family, upload=upload.policy)
     with transaction.atomic():
@@ -82,6 +81,12 @@ def add_file(actor: Actor, channel: Channel, blob: Blob, *, upload: Upload) -> F
         document.file, document.media_type, document.title = file, upload.media_type, (title or name)[:300]
         _push(run, document, merged)
     return file
+
+
+def check_upload(channel: Channel, upload: Upload) -> None:
+    """What is said of a file, before its bytes come. `InvalidInput` names what is wrong."""
+    _, name = _named(upload)
+    explain_policy(channel, family=family_of(media_type=upload.media_type, name=name), upload=upload.policy)
 
 
 def retry_file(actor: Actor, channel: Channel, file: File) -> File:
@@ -229,6 +234,12 @@ def _push(run: IngestionRun, document: Document, merged: Merged) -> None:
         changed_at=timezone.now(),
     )
     transaction.on_commit(partial(wakes.wake, run.id, "extract", interactive=True))
+
+
+def _named(upload: Upload) -> tuple[str, str]:
+    """(title or "", file name)"""
+    title = _line(upload.title, "title", MAX_TITLE)
+    return title, _line(_last_part(upload.file_name), "file name", MAX_NAME) or _last_part(title)[:MAX_NAME] or UNNAMED
 
 
 def _last_part(name: str) -> str:

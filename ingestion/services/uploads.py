@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from config.errors import ExtractionError, TooLarge
-from ingestion.services import files
+from ingestion.services import channel_files, files
 from kb import access, uploads
 from kb.access import Actor, Level
-from kb.models import Blob, Document, Source, Upload
+from kb.channels import get_channel
+from kb.models import Blob, Channel, Document, File, Source, Upload
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,22 @@ def announce_to_source(actor: Actor, source: Source, announced: Announced, *, is
     return _begin(actor, Upload.Target.SOURCE, details, announced, is_resumable=is_resumable)
 
 
-def complete(actor: Actor, upload: Upload, *, sha256: bytes | None = None) -> Document:
-    """Take over what came: checked, read as any upload is, and kept. The actor must still be allowed to. Raises what
-    `uploads.taken_over` raises, and the reason of a refusal."""
+def announce_to_channel(actor: Actor, channel: Channel, announced: Announced, *, said: channel_files.Upload, is_resumable: bool) -> Upload:
+    """An upload that becomes a version of its title in a channel. What is said of it is checked now, not after the bytes have come.
+    Raises as `uploads.begin`, and `InvalidInput`."""
+    channel_files.check_upload(channel, said)
+    details = {
+        "channel": str(channel.id),
+        "title": said.title,
+        "visibility": str(said.visibility),
+        "policy": dict(said.policy),
+    }
+    return _begin(actor, Upload.Target.CHANNEL, details, announced, is_resumable=is_resumable)
+
+
+def complete(actor: Actor, upload: Upload, *, sha256: bytes | None = None) -> Document | File:
+    """Take over what came: checked, read as any upload is, and kept; in a channel as the version that it is. The actor must still be
+    allowed to. Raises what `uploads.taken_over` raises, and the reason of a refusal."""
     keep = KEEPERS[upload.target](actor, upload)
     with uploads.taken_over(upload, sha256=sha256) as blob:
         return keep(blob)
@@ -65,4 +79,19 @@ def _keep_in_source(actor: Actor, upload: Upload) -> Callable[[Blob], Document]:
     return keep
 
 
-KEEPERS: dict[str, Callable[[Actor, Upload], Callable[[Blob], Document]]] = {Upload.Target.SOURCE: _keep_in_source}
+def _keep_in_channel(actor: Actor, upload: Upload) -> Callable[[Blob], File]:
+    channel = get_channel(actor, upload.details["channel"], Level.EDIT)
+    said = channel_files.Upload(
+        title=upload.details["title"],
+        file_name=upload.file_name,
+        media_type=upload.media_type,
+        visibility=upload.details["visibility"],
+        policy=upload.details["policy"],
+    )
+    return lambda blob: channel_files.add_file(actor, channel, blob, upload=said)
+
+
+KEEPERS: dict[str, Callable[[Actor, Upload], Callable[[Blob], Document | File]]] = {
+    Upload.Target.SOURCE: _keep_in_source,
+    Upload.Target.CHANNEL: _keep_in_channel,
+}
