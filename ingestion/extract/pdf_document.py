@@ -17,9 +17,8 @@ def open_document(data: Path | bytes, *, name: str) -> Iterator[pdfium.PdfDocume
     try:
         document = pdfium.PdfDocument(data)
     except pdfium.PdfiumError as error:
-        code = getattr(error, "err_code", None)
-        # It calls a file without a catalog a matter of security as well.
-        if code == raw.FPDF_ERR_PASSWORD or (code == raw.FPDF_ERR_SECURITY and _says_encrypted(data)):
+        # It calls a file without a catalog a matter of security as well, and of some files says what it said of the one before.
+        if getattr(error, "err_code", None) in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY) and _says_encrypted(data):
             raise needs_password(name) from error
         raise damaged(name) from error
     try:

@@ -115,6 +115,12 @@ def test_a_file_without_a_catalog_needs_no_password(read):
         read(content, name="a.pdf")
 
 
+def test_a_damaged_file_after_an_encrypted_one_needs_no_password(read):
+    for content, words in ((text_pdf(["secret"], password="x"), "needs a password"), (one_page(b"5 0 R", BODY)[:60], "is damaged")):
+        with pytest.raises(ExtractionError, match=words):
+            read(content, name="a.pdf")
+
+
 def test_an_unknown_encryption_is_refused_as_a_password(read):
     content = one_page(b"5 0 R", BODY).replace(b"/Root 1 0 R", b"/Root 1 0 R /Encrypt << /Filter /Unheard >>")
     with pytest.raises(ExtractionError, match="needs a password") as caught:
