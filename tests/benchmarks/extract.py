@@ -51,8 +51,8 @@ OUTCOMES: dict[str, frozenset[str]] = {
         "protected_passtika.xlsx": "encrypted",
         "poc-xmlbomb.xlsx": "damaged too_large unsupported",
         "sample.strict.xlsx": "read unsupported",
-        "scan-bad.pdf": "read no_text",
-        "silent_1s.wav": "no_text empty unsupported",
+        "scan-bad.pdf": "read no_text no_engine",
+        "silent_1s.wav": "no_text empty unsupported no_engine",
     }.items()
 }
 _WORD = re.compile(r"\w+")

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from config.errors import ExtractionError
 from ingestion.extract.sandbox import Sandbox
-from tests.benchmarks.soak import mutants, pdf_mutations
+from tests.benchmarks.soak import mutants, office_mutations, pdf_mutations
 from tests.benchmarks.soak.ground import Bounds, Figures, Ground, say
 
 KEYS = ("stuck", "errors")
@@ -18,7 +18,11 @@ FILES = 500  # of a round
 LIMITS = {"max_seconds": 10.0, "max_memory_mb": 400, "max_chars": 200_000}
 GRACE_SECONDS = 4.0
 # The name's ending -> a damaged file of the format.
-MUTATIONS: dict[str, Callable[[random.Random], bytes]] = {"pdf": pdf_mutations.mutated, **mutants.MUTATIONS}
+MUTATIONS: dict[str, Callable[[random.Random], bytes]] = {
+    "pdf": pdf_mutations.mutated,
+    **mutants.MUTATIONS,
+    **office_mutations.MUTATIONS,
+}
 
 
 def soak(ground: Ground | None, figures: Figures, bounds: Bounds, chance: random.Random, *, files: int = FILES) -> None:

@@ -3,30 +3,7 @@
 import pytest
 
 from config.errors import ExtractionError
-from tests.samples.containers import zip_file
-
-ROOT = '<rootfiles><rootfile full-path="OPS/book.opf"/></rootfiles>'
-CONTAINER = f'<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container">{ROOT}</container>'
-NAV = (
-    '<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops"><body><nav epub:type="toc">{}</nav></body></html>'
-)
-
-
-def book(chapters: dict[str, str], *, spine: list[str] | None = None, extra: dict[str, str] | None = None, items: str = "") -> bytes:
-    """Chapters by file name; `spine` are their names in the order of reading, "name/no" for one that is not linear."""
-    manifest = "".join(f'<item id="{name}" href="text/{name}" media-type="application/xhtml+xml"/>' for name in chapters)
-    order = "".join(
-        f'<itemref idref="{name.partition("/")[0]}" linear="{name.partition("/")[2] or "yes"}"/>' for name in (spine or list(chapters))
-    )
-    opf = (
-        '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/">'
-        "<metadata><dc:title>On lecterns</dc:title>"
-        f"<dc:creator>Ada</dc:creator><dc:language>en-GB</dc:language></metadata><manifest>{manifest}{items}</manifest>"
-        f"<spine>{order}</spine></package>"
-    )
-    parts = {"mimetype": "application/epub+zip", "META-INF/container.xml": CONTAINER, "OPS/book.opf": opf}
-    parts |= {f"OPS/text/{name}": f"<?xml version='1.0'?><html><body>{text}</body></html>" for name, text in chapters.items()}
-    return zip_file({name: text.encode() for name, text in (parts | (extra or {})).items()})
+from tests.samples.books import NAV, book
 
 
 def test_chapters_in_the_order_of_reading(read):

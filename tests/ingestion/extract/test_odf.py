@@ -3,28 +3,8 @@
 import pytest
 
 from config.errors import ExtractionError
+from tests.samples.books import DECLARED, odf
 from tests.samples.containers import zip_file
-
-BASE = "urn:oasis:names:tc:opendocument:xmlns"
-NAMES = ("office", "style", "text", "table", "presentation", "meta")
-DECLARED = " ".join(f'xmlns:{name}="{BASE}:{name}:1.0"' for name in NAMES) + (
-    f' xmlns:draw="{BASE}:drawing:1.0" xmlns:fo="{BASE}:xsl-fo-compatible:1.0" xmlns:svg="{BASE}:svg-compatible:1.0"'
-    ' xmlns:xlink="http://www.w3.org/1999/xlink" xmlns:dc="http://purl.org/dc/elements/1.1/"'
-)
-
-
-def odf(body: str, *, kind: str = "text", automatic: str = "", template: str = "", meta: str = "", manifest: str = "") -> bytes:
-    content = (
-        f"<office:automatic-styles>{automatic}</office:automatic-styles><office:body><office:{kind}>{body}</office:{kind}></office:body>"
-    )
-    parts = {
-        "mimetype": f"application/vnd.oasis.opendocument.{kind}",
-        "content.xml": f"<office:document-content {DECLARED}>{content}</office:document-content>",
-        "styles.xml": f"<office:document-styles {DECLARED}>{template}</office:document-styles>",
-        "meta.xml": f"<office:document-meta {DECLARED}><office:meta>{meta}</office:meta></office:document-meta>",
-        "META-INF/manifest.xml": f"<manifest>{manifest}</manifest>",
-    }
-    return zip_file({name: text.encode() for name, text in parts.items()})
 
 
 def level(depth: int, format: str, *, shown: int = 1) -> str:

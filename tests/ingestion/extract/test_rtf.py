@@ -3,13 +3,7 @@
 import pytest
 
 from config.errors import ExtractionError
-
-FONTS = r"{\fonttbl{\f0\fcharset0 Times;}{\f1\fcharset204 Arial Cyr;}{\f2\fcharset128 Mincho;}}"
-STYLES = r"{\stylesheet{\s0 Normal;}{\s1\outlinelevel0 Kapitel;}{\s2 heading 2;}{\s3 Title;}{\*\cs9 Strong;}}"
-
-
-def rtf(body: str) -> bytes:
-    return rf"{{\rtf1\ansi\ansicpg1252\deff0{FONTS}{STYLES}{body}}}".encode("latin-1")
+from tests.samples.books import rtf
 
 
 def test_headings_paragraphs_and_emphasis(read):
