@@ -154,6 +154,7 @@ def delete_file(file: File) -> Removed:
         if document.answering_id not in (None, file.id):
             _withdraw(document, file)
             return Removed(0, document=False)
+        remove_attachments([document.id])
         versions = list(File.objects.filter(resource=document).values_list("id", flat=True))
         chunks, _ = document.chunks.all().delete()
         remove_attachments([document.id])

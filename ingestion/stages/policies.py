@@ -31,6 +31,7 @@ def store_items(run: IngestionRun, items: Sequence[RunItem], plan: Plan) -> None
             if document is None:
                 close_superseded(run, [item])
                 continue
+            remove_attachments([document.id])
             document.chunks.all().delete()
             remove_attachments([document.id])
             document.dataset_parts.all().delete()

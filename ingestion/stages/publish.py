@@ -205,7 +205,9 @@ def _values(run: IngestionRun, document: Document, generation: Generation) -> di
         "etag": document.etag,
         "last_modified": document.last_modified,
         **served,
-        "title": document.key[:300] if run.source.kind == Source.Kind.CHANNEL else item.title,  # as its uploader called it
+        "title": document.key[:300]
+        if run.source.kind == Source.Kind.CHANNEL and not document.part_of_id
+        else item.title,  # as its uploader called it
         "media_type": extracted.get("media_type") or document.media_type,
         "language": generation.language,
         "metadata": {**extracted.get("metadata", {}), **({"truncated": True} if extracted.get("truncated") else {})},
