@@ -4,7 +4,8 @@ FROM python:3.12-slim AS packages
 ARG TORCH=none
 # Where pip finds torch's CPU wheels: the default index has none.
 ARG TORCH_CPU_INDEX=
-# EXTRAS="s3 bpe render" adds files in an object store, the tokenizers cl100k_base and o200k_base, and a browser for pages made by scripts.
+# EXTRAS="s3 bpe render audio" adds files in an object store, the tokenizers cl100k_base and o200k_base, a browser for pages made by scripts,
+# and speech recognition.
 ARG EXTRAS=
 WORKDIR /build
 COPY requirements ./requirements

@@ -117,6 +117,7 @@ class Environment(BaseSettings):
     embed_threads: int = Field(0, ge=0, le=1024, description="threads of the local embedding model; 0: every core")
     recognize_memory_mb: int = Field(1536, ge=256, le=65_536, description="memory of the child that recognizes text and speech")
     recognize_seconds: float = Field(60, ge=1, le=600, description="longest recognition of one page, picture or stretch of speech")
+    speech_model: str = Field("", description="folder of a faster-whisper model; absent: the packaged one, which knows English")
     ocr_languages: Listed = Field(("eng",), description="languages of text recognition, as Tesseract names them: eng,deu")
     extract_children: int = Field(2, ge=1, le=64, description="child processes of one extract worker")
     sandbox: Literal["kernel", "limits"] = Field(

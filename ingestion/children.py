@@ -1,11 +1,13 @@
 """The child processes of this process: made when first needed, shared by all its threads."""
 
 import atexit
+from pathlib import Path
 from threading import Lock
 
 from django.conf import settings
 
 from ingestion.extract.sandbox import Sandbox
+from ingestion.recognition import local_speech
 from ingestion.recognize.engines import print_engine
 from ingestion.render import Renderer
 
@@ -42,7 +44,7 @@ def recognizer() -> Sandbox:
     with _lock:
         if not _recognizers:
             engine, most = print_engine(), settings.ENV.recognize_memory_mb
-            folders = engine.folders if engine else []
+            folders = [*(engine.folders if engine else []), *([Path(model)] if (model := local_speech()) else [])]
             limits_only = settings.ENV.sandbox == "limits"
             made = Sandbox(size=1, languages=False, readable=folders, retired_above_mb=RETIRED_SHARE * most, limits_only=limits_only)
             _recognizers.append(made)

@@ -20,6 +20,7 @@ from kb.schemas.policy import Policy
 from kb.schemas.source import SourceSettings
 from kb.schemas.web import Web
 
+SPEECH_OVERLAP = 0.15  # of a chunk
 RESERVE_TOKENS = 32  # of the model's window, for the line of title and headings
 
 
@@ -33,6 +34,8 @@ class Plan:
     language: str
     extract: Mapping[str, Any]
     chunk: Mapping[str, Any]
+    speech: Mapping[str, Any]
+    """How a transcript is cut: by lines of speech, whatever else is cut by."""
     fingerprints: Mapping[str, str]
     warnings: tuple[str, ...]
 
@@ -95,6 +98,7 @@ def _plan(version_id: UUID, source_id: UUID, space_id: int, changeable: tuple[ob
         language=document.language,
         extract=extract,
         chunk=chunk,
+        speech=chunk | {"settings": _for_speech(cut)},
         fingerprints={
             "extract": fingerprints.extract_fingerprint(limits, policy),
             "chunk": fingerprints.chunk_fingerprint(**cut, tokenizer=chunking.tokenizer if chunking.tokenizer != "model" else spec.model),
@@ -104,3 +108,9 @@ def _plan(version_id: UUID, source_id: UUID, space_id: int, changeable: tuple[ob
         },
         warnings=(budget.warning,) if budget.warning else (),
     )
+
+
+def _for_speech(cut: Mapping[str, Any]) -> dict[str, Any]:
+    """By turns and times, with the overlap that speech needs: nobody speaks in paragraphs."""
+    overlap = max(cut["overlap_tokens"], int(SPEECH_OVERLAP * cut["target_tokens"]))
+    return {**cut, "strategy": "transcript", "overlap_tokens": overlap}

@@ -67,7 +67,7 @@ def read_items(
             except LecternError as error:
                 lent.append(error)
         hashes = known or {}
-        recognition = recognition_for(items[0].organization_id, ocr=plan.ocr)
+        recognition = recognition_for(items[0].organization_id, ocr=plan.ocr, policy=plan.policy)
         asked = [
             paths.enter_context(outbox_for(item, _request(item, path, plan, recognition, known=hashes.get(item.id)), plan))
             for item, path in zip(items, lent, strict=True)
@@ -103,7 +103,7 @@ def read_item(item: RunItem, plan: Plan) -> Reading | Parted:
 
 def read_file(item: RunItem, path: Path, plan: Plan) -> Reading | Parted:
     """The same of a file that holds the item's bytes, which need not be stored. Raises `ExtractionError`."""
-    recognition = recognition_for(item.organization_id, ocr=plan.ocr)
+    recognition = recognition_for(item.organization_id, ocr=plan.ocr, policy=plan.policy)
     with outbox_for(item, _request(item, path, plan, recognition, known=None), plan) as (request, _):
         return _reading(item, sandbox().run(request), recognition)
 
@@ -111,7 +111,9 @@ def read_file(item: RunItem, path: Path, plan: Plan) -> Reading | Parted:
 def _request(item: RunItem, path: Path, plan: Plan, recognition: Recognition, *, known: bytes | None) -> dict[str, Any]:
     common = {"path": str(path), "limits": {**plan.extract, **recognition.limits()}, "chunk": plan.chunk}
     if item.markdown is not None:
-        return {"op": "chunk", "title": item.title, "detect": _was_joined(item), **common}
+        said = item.extracted if _was_joined(item) else {"metadata": item.document.metadata}
+        cut = {"chunk": plan.speech} if said["metadata"].get("transcribed") else {}
+        return {"op": "chunk", "title": item.title, "detect": _was_joined(item), **common, **cut}
     request = {"op": "extract", "name": item.key, "declared_type": (item.document.media_type if item.document else "") or None, **common}
     if not item.url:
         return request

@@ -1,17 +1,19 @@
 """Which services an uploader's policy may have called: pairs of an endpoint and a secret that were bound together by who may."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import F, Q
 
 from config.errors import Conflict, InvalidInput, NotFound
-from kb import access
+from kb import access, services
 from kb.access import Actor, Level
 from kb.models import ServiceBinding
+from kb.providers.base import ModelSpec
 from kb.schemas.addresses import check_url
 from kb.schemas.embedding_model import SECRET_NAME
 from kb.schemas.parameters import looks_secret
@@ -21,6 +23,8 @@ from kb.versioning import rules
 Purpose = ServiceBinding.Purpose
 # The block of a policy that names a service, by what the service is for.
 BLOCKS: Mapping[str, str] = {Purpose.TRANSCRIPTION: "transcribe", Purpose.VISION: "vision"}
+# Asked for where neither a policy nor the binding names a model: the names that such servers usually take.
+DEFAULT_MODELS: Mapping[str, str] = {Purpose.TRANSCRIPTION: "whisper-1", Purpose.VISION: "gpt-4o-mini"}
 
 
 def bound_service(organization_id: UUID, *, purpose: str, service: BoundService) -> ServiceBinding | None:
@@ -39,6 +43,24 @@ def bound_service(organization_id: UUID, *, purpose: str, service: BoundService)
         place = f"{block}.endpoint" if service.endpoint is not None else f"{block}.credential"
         raise InvalidInput(f"The ingest policy is not valid. {place}: {message}", errors=[{"path": place, "message": message}])
     return named[0]
+
+
+def service_for(organization_id: UUID, *, purpose: str, service: BoundService) -> ServiceBinding | None:
+    """The service that a file is sent to: the one that its policy names, else the default of the organization, else of the installation.
+    Raises as `bound_service`."""
+    if named := bound_service(organization_id, purpose=purpose, service=service):
+        return named
+    rows = ServiceBinding.objects.filter(Q(organization=organization_id) | Q(organization=None), purpose=purpose, is_default=True)
+    return rows.order_by(F("organization_id").asc(nulls_last=True)).first()
+
+
+def service_spec(binding: ServiceBinding, *, organization_id: UUID, model: str = "") -> ModelSpec:
+    """The service as it is called, with its secret; an organization's own never gets a secret of the installation."""
+    own = binding.organization_id is not None
+    secret = services.secret_value(organization_id, binding.credential, own_only=own) if binding.credential else None
+    name = model or binding.model or DEFAULT_MODELS[binding.purpose]
+    spec = ModelSpec(name=name, provider="openai", model=name, dimension=0, max_input_tokens=0, endpoint=binding.endpoint)
+    return replace(spec, credential=secret, trusted=not own)
 
 
 def _is_meant(row: ServiceBinding, service: BoundService) -> bool:
@@ -108,9 +130,12 @@ def _fill(binding: ServiceBinding, document: Mapping[str, Any]) -> None:
         errors = [{"path": path, "message": text} for path, text in faults.items()]
         raise InvalidInput(f"The binding is not valid. {first}: {message}", errors=errors)
     binding.purpose, binding.endpoint, binding.credential = document["purpose"], endpoint, credential
-    binding.model = document.get("model") or ""
+    binding.model, binding.is_default = document.get("model") or "", bool(document.get("is_default"))
     try:
         with transaction.atomic():
+            if binding.is_default:  # the flag moves: two defaults cannot stand beside each other
+                others = ServiceBinding.objects.filter(organization=binding.organization_id, purpose=binding.purpose, is_default=True)
+                others.exclude(id=binding.id).update(is_default=False)
             binding.save()
     except IntegrityError as error:
         if "service_binding_once" not in str(error):

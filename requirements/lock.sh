@@ -9,6 +9,8 @@ compile s3.in -o s3.txt
 compile bpe.in -o bpe.txt
 compile dev.in -o dev.txt
 compile render.in -o render.txt
+compile ocr.in -o ocr.txt
+compile audio.in -o audio.txt
 compile bench.in -o bench.txt
 compile torch.in -o torch-cuda.txt
 sh ./torch-cpu.sh < torch-cuda.txt > torch-cpu.txt

@@ -32,8 +32,8 @@ class Limits:
     comments: bool = False
     """Whether what reviewers noted beside the text of an office document is text, too."""
     ocr: str = "missing"
-    """`auto`: pictures and scanned pages come back as parts to be recognized. Else they are refused: `off` by setting, `missing` for want
-    of an engine."""
+    """`auto`: pictures and scanned pages come back as parts to be recognized; `described`: pictures alone, for a model that describes them.
+    Else they are refused: `off` by setting, `missing` for want of an engine."""
     speech: str = "missing"
     """The same for recordings: `auto` or `missing`."""
 

@@ -12,7 +12,8 @@ from ingestion.recognize.pictures import check_size, opened
 
 class ImageExtractor:
     def extract(self, data: Path, *, name: str, limits: Limits, served: Served | None = None) -> Extracted:
-        refuse_pictures(f"{name} is a picture", limits=limits)
+        if limits.ocr != "described":
+            refuse_pictures(f"{name} is a picture", limits=limits)
         with opened(data, name=name) as picture:
             check_size(picture, name=name)
             count = getattr(picture, "n_frames", 1) if picture.format == "TIFF" else 1  # an animation's frames are no pages
@@ -35,5 +36,5 @@ def refuse_pictures(happened: str, *, limits: Limits) -> None:
     if limits.ocr == "off":
         advice = "Set settings.ocr of the source to auto, or upload a version with text."
         raise ExtractionError(f"{happened}, and text recognition is off for this source.", advice=advice, reason="ocr_off", retires=True)
-    if limits.ocr == "missing":
+    if limits.ocr in ("missing", "described"):
         raise ExtractionError(f"{happened}, and no text recognition is installed here.", advice=INSTALL_PRINT, reason="no_engine")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from config.errors import ExtractionError
-from ingestion.recognize.base import PageReader
+from ingestion.recognize.base import PageReader, Recognized
 from ingestion.recognize.engines import INSTALL_PRINT, PrintEngine
 
 PRINT_DPI = 300
@@ -20,6 +20,8 @@ def perform(path: Path, request: Mapping[str, Any]) -> dict[str, Any]:
     part, name = request["part"], request["name"]
     if part["kind"] in ("picture", "description"):
         return _picture(path, part, request, name=name)
+    if part["kind"] == "speech":
+        return _speech(path, part, request, name=name)
     if part["kind"] == "page":
         return _page(path, part, request, name=name)
     raise ExtractionError(f"{name} has a part of kind {part['kind']!r}, which nothing here reads.", reason="internal")
@@ -48,6 +50,21 @@ def _page(path: Path, part: Mapping[str, Any], request: Mapping[str, Any], *, na
         happened = f"Page {part['page']} of {name} is damaged and cannot be drawn."
         raise ExtractionError(happened, advice="Save the file again.", reason="damaged", retires=True) from error
     return {"recognized": read_print(picture, reader).to_json()}
+
+
+def _speech(path: Path, part: Mapping[str, Any], request: Mapping[str, Any], *, name: str) -> dict[str, Any]:
+    from ingestion.recognize.sound import is_silent, stretch, wav
+    from ingestion.recognize.speech import INSTALL_SPEECH, recognize_speech
+
+    samples, begin = stretch(path, part["start"], part["end"], last=part["last"], name=name)
+    if is_silent(samples):
+        return {"recognized": Recognized("", engine="silence").to_json()}
+    if request.get("prepare"):
+        return _prepared(wav(samples), "audio/wav") | {"begin": begin}
+    wanted = request["speech"]
+    if not wanted["model"]:
+        raise ExtractionError("No speech recognition is set up here.", advice=INSTALL_SPEECH, reason="no_engine")
+    return {"recognized": recognize_speech(samples, begin, model=wanted["model"], language=wanted["language"]).to_json()}
 
 
 def _prepared(content: bytes, media_type: str) -> dict[str, Any]:

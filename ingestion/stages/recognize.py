@@ -21,6 +21,7 @@ from ingestion.models import IngestionRun, RecognizedPart, RunItem
 from ingestion.outages import insist
 from ingestion.plan import plan_for
 from ingestion.recognition import Recognition, recognition_for
+from ingestion.recognizing import ask_service
 from ingestion.stages.parting import settle
 from ingestion.stages.slices import Slice
 from kb import blobs
@@ -30,7 +31,7 @@ log = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 3
 MAX_FAILURES = 8
-LEASE_MARGIN = 10.0  # seconds between the end of the longest recognition and its commit
+LEASE_MARGIN = 10.0  # seconds between the end of the longest recognition, and the call that may follow it, and the commit
 OUTAGE_SECONDS = 10.0
 
 _WAITING = """
@@ -104,7 +105,7 @@ def _take(run: IngestionRun, token: UUID) -> Wanted | None:
     """The next part, in reading order. One that was taken three times without an answer killed its worker each time, and is given up."""
     while True:
         with claims.writing(run), connection.cursor() as cursor:
-            lease = timedelta(seconds=max(settings.ENV.lease_seconds, settings.ENV.recognize_seconds + LEASE_MARGIN))
+            lease = timedelta(seconds=max(settings.ENV.lease_seconds, 2 * settings.ENV.recognize_seconds + LEASE_MARGIN))
             cursor.execute(_TAKE, {"run": run.id, "token": token, "lease": lease})
             taken = cursor.fetchone()
             if taken is None:
@@ -118,7 +119,8 @@ def _take(run: IngestionRun, token: UUID) -> Wanted | None:
 def _work_part(run: IngestionRun, wanted: Wanted, files: _Files) -> None:
     """Recognize one part and commit what came of it: text, an error that stays, or another time to try."""
     row = wanted.row
-    recognition = recognition_for(run.organization_id, ocr=plan_for(run, wanted.item.policy).ocr)
+    plan = plan_for(run, wanted.item.policy)
+    recognition = recognition_for(run.organization_id, ocr=plan.ocr, policy=plan.policy)
     try:
         found = _recognize(wanted, recognition, files.path(wanted.item.blob))
     except ExtractionError as error:
@@ -139,8 +141,12 @@ def _work_part(run: IngestionRun, wanted: Wanted, files: _Files) -> None:
 
 def _recognize(wanted: Wanted, recognition: Recognition, path: Path) -> Mapping[str, Any]:
     row = wanted.row
-    asked = {"kind": row.kind, "page": row.page, "start": row.start, "end": row.end}
-    return recognizer().run(recognition.request(asked, path=str(path), name=wanted.item.key))["recognized"]
+    last = row.position == wanted.item.parts - 1
+    asked = {"kind": row.kind, "page": row.page, "start": row.start, "end": row.end, "last": last}
+    reply = recognizer().run(recognition.request(asked, path=str(path), name=wanted.item.key))
+    if "recognized" in reply:
+        return reply["recognized"]
+    return ask_service(recognition, row.kind, reply, organization_id=wanted.item.organization_id).to_json()
 
 
 def _keep(row: RecognizedPart, found: Mapping[str, Any]) -> None:

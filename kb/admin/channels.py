@@ -106,10 +106,10 @@ def _value_at(values: Any, path: str) -> Any:
 class BindingForm(ServiceForm):
     class Meta:
         model = ServiceBinding
-        fields = ("organization", "purpose", "endpoint", "credential", "model")
+        fields = ("organization", "purpose", "endpoint", "credential", "model", "is_default")
 
     def document(self) -> dict[str, Any]:
-        return {name: self.cleaned_data[name] for name in ("purpose", "endpoint", "credential", "model")}
+        return {name: self.cleaned_data[name] for name in ("purpose", "endpoint", "credential", "model", "is_default")}
 
 
 @admin.register(ServiceBinding)
@@ -117,7 +117,7 @@ class ServiceBindingAdmin(RowAdmin):
     """An endpoint and the secret that may be sent there. Without an organization it serves all of them, and only an operator changes it."""
 
     form = BindingForm
-    list_display = ("purpose", "endpoint", "credential", "model", "organization")
+    list_display = ("purpose", "endpoint", "credential", "model", "is_default", "organization")
     list_filter = ("purpose", ("organization", admin.RelatedOnlyFieldListFilter))
     list_select_related = ("organization",)
     search_fields = ("endpoint",)

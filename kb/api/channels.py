@@ -71,6 +71,7 @@ class BindingBody(Shape):
     endpoint: str = Field(min_length=1, max_length=2000, description="Address of the service, to the letter as policies name it.")
     credential: str = Field(default="", max_length=100, description="Name of the secret that may be sent there; empty for none.")
     model: str = Field(default="", max_length=300, description="Used where a policy names none.")
+    is_default: bool = Field(default=False, description="Serves every file whose policy names no service; one for each purpose.")
 
 
 class BindingAnswer(Shape):
@@ -79,6 +80,7 @@ class BindingAnswer(Shape):
     endpoint: str
     credential: str
     model: str
+    is_default: bool
     scope: Literal["organization", "installation"]
     created_at: datetime
 

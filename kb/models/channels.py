@@ -44,11 +44,15 @@ class ServiceBinding(Row):
     endpoint = models.CharField(max_length=2000)
     credential = models.CharField(max_length=100, blank=True, default="", help_text="The name of a secret; empty for a service without.")
     model = models.CharField(max_length=300, blank=True, default="", help_text="Used where a policy names none.")
+    is_default = models.BooleanField(default=False, help_text="Serves every file whose policy names no service.")
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
                 fields=["organization", "purpose", "endpoint", "credential"], name="service_binding_once", nulls_distinct=False
+            ),
+            models.UniqueConstraint(
+                fields=["organization", "purpose"], condition=Q(is_default=True), name="service_binding_one_default", nulls_distinct=False
             ),
         ]
 
