@@ -194,5 +194,5 @@ class OneServiceBinding(APIView):
 
 def _binding(row: Any) -> BindingAnswer:
     scope = "installation" if row.organization_id is None else "organization"
-    names = ("id", "purpose", "endpoint", "credential", "model", "created_at")
+    names = ("id", "purpose", "endpoint", "credential", "model", "is_default", "created_at")
     return BindingAnswer(scope=scope, **{name: getattr(row, name) for name in names})
