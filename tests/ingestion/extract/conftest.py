@@ -37,7 +37,7 @@ def sandbox() -> Iterator[Sandbox]:
         yield sandbox
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def hostile() -> Iterator[Sandbox]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ingestion.extract.process.CHILD_MODULE", "tests.ingestion.extract.hostile")
