@@ -13,6 +13,9 @@ MAX_PREAMBLE = 12
 MAX_NAME_CHARS = 200
 # A header may leave some of its columns without a name.
 FILLED_SHARE = 0.6
+# Names may repeat (two columns "amount"); rows in which most cells repeat are data. Where no figures below tell names from data, fewer may.
+DISTINCT_SHARE = 0.5
+LIKELY_DISTINCT_SHARE = 0.8
 YEARS = range(1800, 2201)
 # Numbers, amounts, percentages, dates and times, as people write them in any country.
 _FIGURES = r"\d.,'\u00a0\u202f /:%-"
@@ -61,7 +64,7 @@ def _header_place(rows: Sequence[Row]) -> int | None:
 
 def _header_kind(names: Row, below: Sequence[Row]) -> HeaderKind:
     filled = [cell for cell in names if not _is_empty(cell)]
-    if not below or not filled or _repeats(filled) or not _are_names(filled):
+    if not below or not filled or _distinct(filled) < len(filled) * DISTINCT_SHARE or not _are_names(filled):
         return "none"
     usual = max((len(row) for row in below), default=0)
     columns = [[row[at] for row in below if at < len(row) and not _is_empty(row[at])] for at in range(min(len(names), usual))]
@@ -70,7 +73,7 @@ def _header_kind(names: Row, below: Sequence[Row]) -> HeaderKind:
             return "clear"
     if any(name in column for name, column in zip(names, columns, strict=False) if not _is_empty(name)):
         return "none"
-    return "likely" if len(filled) > 1 else "none"
+    return "likely" if _may_be_names(filled) else "none"
 
 
 def _are_names(filled: Sequence[Value]) -> bool:
@@ -86,9 +89,14 @@ def _is_year(cell: Value) -> bool:
     return text.isdecimal() and int(text[:9]) in YEARS
 
 
-def _repeats(filled: Sequence[Value]) -> bool:
-    folded = {str(cell).strip().casefold() for cell in filled}
-    return len(folded) < len(filled) * 0.8
+def _may_be_names(filled: Sequence[Value]) -> bool:
+    """Of a row with nothing but texts below it: several names, of which one may stand twice however few they are."""
+    distinct = _distinct(filled)
+    return distinct > 1 and distinct >= min(len(filled) - 1, len(filled) * LIKELY_DISTINCT_SHARE)
+
+
+def _distinct(filled: Sequence[Value]) -> int:
+    return len({str(cell).strip().casefold() for cell in filled})
 
 
 def _filled(row: Row) -> int:

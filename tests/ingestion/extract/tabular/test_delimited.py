@@ -75,6 +75,10 @@ def test_wrong_quotes_in_every_line(sheet):
         ("country,2019,2020\nPeru,5,6\nChile,7,8\n", ("country", "2019", "2020"), "clear", ()),
         ("x,y\nx,z\nw,x\n", (), "none", ()),
         ("id,,when\n1,a,2024-01-02\n2,b,2024-01-03\n", ("id", "", "when"), "clear", ()),
+        ("customer,amount,amount\nAcme,5,6\nBolt,7,8\n", ("customer", "amount", "amount"), "clear", ()),
+        ("name,note,note\nAcme,good,bad\nBolt,new,old\n", ("name", "note", "note"), "likely", ()),
+        ("yes,yes,yes\nno,7,8\nno,9,1\n", (), "none", ()),
+        ("x,x\ny,z\nw,v\n", (), "none", ()),
     ],
 )
 def test_headers(sheet, content, header, kind, preamble):
