@@ -25,3 +25,17 @@ def wav_file(*spans: tuple[float, float], rate: int = 16_000, channels: int = 1,
             data = scaled.astype("<i4")
             sound.writeframes(data.view(np.uint8).reshape(*data.shape, 4)[..., :width].tobytes())
     return out.getvalue()
+
+
+def encoded(wav: bytes, *, format: str, codec: str) -> bytes:
+    """The recording in a compressed form; needs PyAV."""
+    import av
+
+    out = io.BytesIO()
+    with av.open(io.BytesIO(wav)) as given, av.open(out, "w", format=format) as container:
+        sound = given.streams.audio[0]
+        stream = container.add_stream(codec, rate=sound.rate, layout="mono")
+        for frame in given.decode(sound):
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    return out.getvalue()
