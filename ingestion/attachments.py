@@ -101,7 +101,7 @@ def _document(message: Document, file: Mapping[str, Any]) -> Document:
     stored = File.objects.create(
         organization_id=message.organization_id,
         blob=blob,
-        name=file["name"][:255],
+        name=_file_name(file["name"]),
         media_type=file["media_type"][:200],
         size=blob.size,
         sha256=bytes(blob.sha256),
@@ -131,6 +131,12 @@ def _identity(message: Document, file: Mapping[str, Any]) -> bytes:
 
 def _key(message: Document, file: Mapping[str, Any]) -> str:
     return f"{message.key}/{file['name']}"[-8192:]
+
+
+def _file_name(name: str) -> str:
+    """Of an attachment that its message may call by a path; a name that is too long keeps its ending."""
+    last = PurePath(name.replace("\\", "/")).name or "unnamed"
+    return last if len(last) <= 255 else f"{last[:200]}{PurePath(last).suffix[-50:]}"
 
 
 def _nesting(document: Document) -> int:

@@ -114,13 +114,21 @@ def _request(item: RunItem, path: Path, plan: Plan, recognition: Recognition, *,
         said = item.extracted if _was_joined(item) else {"metadata": item.document.metadata}
         cut = {"chunk": plan.speech} if said["metadata"].get("transcribed") else {}
         return {"op": "chunk", "title": item.title, "detect": _was_joined(item), **common, **cut}
-    request = {"op": "extract", "name": item.key, "declared_type": (item.document.media_type if item.document else "") or None, **common}
+    request = {"op": "extract", "name": item.file_name, "declared_type": _declared_type(item) or None, **common}
     if not item.url:
         return request
     served = item.response or {}
     agent = (plan.web and plan.web.user_agent) or user_agent()
     page = {"url": item.url, "charset": served.get("charset", ""), "robots_header": served.get("robots", ""), "agent": agent}
     return request | {"declared_type": served.get("media_type") or None, "page": page, "known": known.hex() if known else None}
+
+
+def _declared_type(item: RunItem) -> str:
+    """As its uploader said; what an earlier reading found is no declaration."""
+    document = item.document
+    if document is None:
+        return ""
+    return document.file.media_type if document.file else document.media_type
 
 
 def _was_joined(item: RunItem) -> bool:

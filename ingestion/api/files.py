@@ -164,7 +164,7 @@ class FileContentView(APIView):
         document = _file(request, kb_id, source_id, file_id)
         with files.open_file(document) as stored:
             response = HttpResponse(stored.read(), content_type=document.file.media_type or "application/octet-stream")
-        response["Content-Disposition"] = content_disposition_header(True, document.key)
+        response["Content-Disposition"] = content_disposition_header(True, document.file.name)
         response["X-Content-Type-Options"] = "nosniff"
         response["Content-Security-Policy"] = "sandbox; default-src 'none'"
         response["Cache-Control"] = "private, no-store"

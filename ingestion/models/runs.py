@@ -207,6 +207,12 @@ class RunItem(models.Model):
         return f"{self.key} {self.stage} {self.verdict}"
 
     @property
+    def file_name(self) -> str:
+        """What its bytes are called, whatever their title; what is no file is called by its key."""
+        file = self.document.file if self.document else None
+        return file.name if file else self.key
+
+    @property
     def validators(self) -> dict[str, str]:
         """What a web server said to ask with next time; they replace the stored ones with every download."""
         response = self.response or {}

@@ -55,7 +55,7 @@ def work(run: IngestionRun, part: Slice) -> None:
         if segments >= plan.settings.max_segments_per_run:
             _stop_at_segment_limit(run)
             return
-        items = take(run, Stage.FETCHED, token=part.lease, limit=BATCH, related=("blob", "markdown", "document"))
+        items = take(run, Stage.FETCHED, token=part.lease, limit=BATCH, related=("blob", "markdown", "document__file"))
         if not items:
             if _comes_more(run, part):
                 continue

@@ -76,7 +76,7 @@ def settle(run: IngestionRun) -> int:
     with connection.cursor() as cursor:
         cursor.execute(_READY, {"run": run.id})
         ready = dict(cursor.fetchall())
-    for item in RunItem.objects.filter(id__in=ready, stage=Stage.PARTED).select_related("blob").order_by("id"):
+    for item in RunItem.objects.filter(id__in=ready, stage=Stage.PARTED).select_related("blob", "document__file").order_by("id"):
         if ready[item.id]:
             _finish(run, item)
         else:
@@ -133,7 +133,7 @@ def _cut(joined: Joined, item: RunItem, *, limit: int) -> tuple[str, dict[str, o
 
 def _nothing(item: RunItem, rows: Sequence[RecognizedPart]) -> ExtractionError:
     """Nothing was recognized: what failed says why; else there is nothing to be recognized, and nothing is invented."""
-    name = item.key
+    name = item.file_name
     if failed := [row for row in rows if row.error]:
         return ExtractionError(failed[0].error, reason="not_recognized", retires=all(row.retires for row in failed))
     if all(row.kind == RecognizedPart.Kind.SPEECH for row in rows):

@@ -112,7 +112,7 @@ def _take(run: IngestionRun, token: UUID) -> Wanted | None:
                 return None
             row = RecognizedPart.objects.get(id=taken[0])
             if row.attempts <= MAX_ATTEMPTS:
-                return Wanted(row, RunItem.objects.select_related("blob").get(id=taken[1]))
+                return Wanted(row, RunItem.objects.select_related("blob", "document__file").get(id=taken[1]))
             _give_up(row, f"Its worker died {MAX_ATTEMPTS} times.", retires=False)
 
 
@@ -143,7 +143,7 @@ def _recognize(wanted: Wanted, recognition: Recognition, path: Path) -> Mapping[
     row = wanted.row
     last = row.position == wanted.item.parts - 1
     asked = {"kind": row.kind, "page": row.page, "start": row.start, "end": row.end, "last": last}
-    reply = recognizer().run(recognition.request(asked, path=str(path), name=wanted.item.key))
+    reply = recognizer().run(recognition.request(asked, path=str(path), name=wanted.item.file_name))
     if "recognized" in reply:
         return reply["recognized"]
     return ask_service(recognition, row.kind, reply, organization_id=wanted.item.organization_id).to_json()

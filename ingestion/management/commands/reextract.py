@@ -1,5 +1,6 @@
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from config.errors import LecternError, NotFound
@@ -35,7 +36,7 @@ def _chosen(options: dict[str, Any]) -> list[Source]:
     running = Source.objects.filter(
         state=Source.State.ACTIVE,
         enabled=True,
-        kind__in=(Source.Kind.UPLOAD, Source.Kind.WEB),
+        kind__in=list(settings.CRAWLS),
         knowledge_base__state=KnowledgeBase.State.ACTIVE,
     ).order_by("created_at")
     try:
