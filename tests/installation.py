@@ -54,19 +54,6 @@ def on_tests_services(name: str, *, redis: int, home: Path) -> dict[str, str]:
 
 
 @contextmanager
-def started_fleet(environment: Mapping[str, str], logs: Path) -> Iterator[Fleet]:
-    """First rows, and every role up and ready."""
-    fleet = Fleet(environment, logs, free_port())
-    manage(environment, "bootstrap", "--skip-checks")
-    fleet.start()
-    try:
-        fleet.wait_ready()
-        yield fleet
-    finally:
-        fleet.stop()
-
-
-@contextmanager
 def installation(*, roles: tuple[str, ...] = (), home: Path | None = None, **settings: str) -> Iterator[Installation]:
     """Everything up on a home of its own; what was made is removed at the end unless `home` is given."""
     from config.embedded import secret_key, start_services, stop_services

@@ -28,12 +28,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """A file of tests stays in one process; all journeys share a fleet whose members they kill, and so do the slices of soaks."""
+    """A file of tests stays in one process; all journeys share a fleet whose members they kill."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            return next((folder for folder in ("tests/journeys", "tests/soak") if file.startswith(folder)), file)
+            return "tests/journeys" if file.startswith("tests/journeys") else file
 
     return ByFile(config, log)

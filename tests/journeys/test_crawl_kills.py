@@ -55,7 +55,8 @@ def test_a_killed_crawl_repeats_at_most_what_was_in_flight(fleet, client, site, 
 def test_an_emptied_redis_does_not_stop_a_crawl(fleet, client, site, started):
     from redis import Redis
 
-    Redis.from_url(fleet.environment["REDIS_URL"]).flushdb()
+    with Redis.from_url(fleet.environment["REDIS_URL"]) as broker:
+        broker.flushdb()
     run = client.finish(started)
     assert (run["status"], run["counters"]["ingested"]) == ("succeeded", PAGES + 1)
     assert sum(site.counts().values()) <= PAGES + 1 + 3 + WINDOW  # robots.txt, sitemap, the made-up address

@@ -39,7 +39,8 @@ def test_a_flushed_valkey_does_not_stop_a_run(client: Client, fleet: Fleet, scri
     client.upload(*scripted, files())
     run = client.start(*scripted)
     wait_for(lambda: len(provider.paid_texts()) >= BATCH, seconds=60, what="the first batch")
-    redis.Redis.from_url(fleet.environment["REDIS_URL"]).flushdb()
+    with redis.Redis.from_url(fleet.environment["REDIS_URL"]) as broker:
+        broker.flushdb()
     check_whole(client, scripted, client.finish(run, seconds=120), provider, kills=0)
 
 

@@ -32,7 +32,8 @@ def test_a_missed_time_runs_once_with_two_beats(client: Client, fleet: Fleet, se
     assert (datetime.fromisoformat(state["next_run_at"]), state["last_fire"]) == (missed + timedelta(days=1), None)
 
     fleet.kill("beat")
-    redis.Redis.from_url(fleet.environment["REDIS_URL"]).flushdb()
+    with redis.Redis.from_url(fleet.environment["REDIS_URL"]) as broker:
+        broker.flushdb()
     with psycopg.connect(fleet.environment["DATABASE_OWNER_URL"]) as rows:  # the schedule stood since before the missed minute
         rows.execute("UPDATE ingestion_sourceschedule SET due_at = %s WHERE source_id = %s", [missed, source])
         rows.execute(
