@@ -6,7 +6,7 @@ import pytest
 
 from tests.benchmarks.soak import extraction, files, fuzz, histories, kills, races, site_histories, size, tenants
 from tests.benchmarks.soak.ground import Bounds, Figures
-from tests.soak.conftest import SEED
+from tests.journeys.conftest import SEED
 
 pytestmark = pytest.mark.journey
 
