@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,7 +29,7 @@ def create_database(name: str) -> None:
         if not made:
             _drop_old(connection)
             _migrate(connection, template)
-        connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        _drop(connection, name)
         connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
 
 
@@ -45,12 +46,23 @@ def _drop_old(connection: psycopg.Connection) -> None:
     """What earlier runs left."""
     found = connection.execute("SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [_TEMPLATE]).fetchall()
     for (name,) in found:
-        connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+        _drop(connection, name)
+
+
+def _drop(connection: psycopg.Connection, name: str) -> None:
+    for attempt in range(20):
+        try:
+            connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+            return
+        except psycopg.errors.InsufficientPrivilege:  # an autovacuum worker is in it, which only a superuser may end
+            if attempt == 19:
+                raise
+            time.sleep(0.5)
 
 
 def _migrate(connection: psycopg.Connection, name: str) -> None:
     unfinished = f"{name}_unfinished"  # a run that is stopped here leaves nothing that looks whole
-    connection.execute(f'DROP DATABASE IF EXISTS "{unfinished}" WITH (FORCE)')
+    _drop(connection, unfinished)
     connection.execute(f'CREATE DATABASE "{unfinished}"')
     urls = {key: with_database(os.environ[key], unfinished) for key in ("DATABASE_URL", "DATABASE_OWNER_URL")}
     command = [sys.executable, "manage.py", "migrate", "--database", "owner", "--verbosity", "0"]
