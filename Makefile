@@ -54,7 +54,7 @@ lint: $(DEV)
 	$(BIN) -m ruff check .
 
 bench: $(DEV) $(if $(filter crawl,$(NAME)),$(BENCH))
-	@test -n "$(NAME)" || { echo "Which one? make bench NAME=ingest, NAME=crawl, NAME=extract, NAME=pages, NAME=quality or NAME=search"; exit 2; }
+	@test -n "$(NAME)" || { echo "Which one? make bench NAME=ingest, NAME=crawl, NAME=extract, NAME=pages, NAME=quality, NAME=search or NAME=stage"; exit 2; }
 	$(BIN) tests/benchmarks/$(NAME).py $(ARGS)
 
 soak: $(DEV)
