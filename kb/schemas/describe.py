@@ -13,6 +13,7 @@ from kb.schemas.chunking import Chunking
 from kb.schemas.embedding_model import EmbeddingModelInput
 from kb.schemas.knowledge_base import KnowledgeBaseDocument
 from kb.schemas.languages import NAMES
+from kb.schemas.policy import PolicyChunking, PolicyDocument, Table, Transcription, Vision
 from kb.schemas.providers import PROVIDERS
 from kb.schemas.retrieval_settings import MinScore, RetrievalSettings
 from kb.schemas.source import Source, SourceSettings, Upload
@@ -56,6 +57,14 @@ _SECTIONS: tuple[tuple[str, str, type[BaseModel], str], ...] = (
     ("Source settings", "sources[].settings.", SourceSettings, ""),
 )
 
+_POLICY: tuple[tuple[str, str, type[BaseModel]], ...] = (
+    ("Ingest policy", "", PolicyDocument),
+    ("Cutting, by a policy", "chunking.", PolicyChunking),
+    ("Transcription", "transcribe.", Transcription),
+    ("Vision", "vision.", Vision),
+    ("Tables, by a policy", "table.", Table),
+)
+
 
 def json_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of the knowledge base document as it may be written."""
@@ -82,6 +91,11 @@ def _pages() -> Iterator[str]:
             yield _store_parameters()
     yield "## Languages\n"
     yield "Beside `auto` and `simple`: " + ", ".join(f"`{code}` ({name})" for code, name in sorted(NAMES.items())) + ".\n"
+    for title, prefix, policy in _POLICY:
+        yield f"## {title}\n"
+        if policy is PolicyDocument:
+            yield "What a channel, or one upload, says of its files. Only what is written counts; see [files](files.md).\n"
+        yield _fields(policy, prefix)
     yield "## Embedding model\n"
     yield "A row of the registry, written by an operator.\n"
     yield _fields(EmbeddingModelInput, "")

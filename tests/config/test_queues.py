@@ -70,7 +70,7 @@ def test_only_ids_travel(value):
 
 
 def test_an_unknown_queue_is_refused():
-    with pytest.raises(ValueError, match="crawl, extract, embed, default"):
+    with pytest.raises(ValueError, match="crawl, extract, recognize, embed, default"):
         wake("probe", queue="celery")
 
 

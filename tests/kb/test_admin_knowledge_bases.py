@@ -123,7 +123,7 @@ def test_grants_are_given_and_taken_on_its_page(operator, knowledge_base, bob, m
 def test_deleting_says_what_goes_and_takes_it_away(operator, filled, knowledge_base):
     url = reverse("admin:kb_knowledgebase_delete", args=[knowledge_base.pk])
     page = operator.get(url).content.decode()
-    assert all(line in page for line in ("1 source", "1 document", "1 chunk", "1 file"))
+    assert all(line in page for line in ("2 sources", "1 document", "1 chunk", "1 file"))
     assert operator.post(url, {"post": "yes"}).status_code == 302
     knowledge_base.refresh_from_db()
     assert knowledge_base.state == "deleting"

@@ -82,7 +82,7 @@ def _request(world: World, operation: Operation, chance: random.Random) -> tuple
     """(path with query, options) with one thing wrong, sometimes more."""
     options = world.body(operation)
     headers: dict[str, Any] = {"If-Match": '"1"'} if chance.random() < 0.5 else {}
-    ids = {name: chance.choice(world.ids[name]) for name in operation.ids}
+    ids = {name: chance.choice(world.ids.get(name, IDS)) for name in operation.ids}
     if operation.method == "DELETE" and chance.random() < 0.98:
         ids[operation.ids[-1]] = chance.choice(IDS)  # else there is soon nothing left to ask for
     query: list[tuple[str, str]] = []

@@ -147,7 +147,27 @@ def make_world(ground: Ground, organization: str) -> World:
         "user_id": [user_id],
         "number": ["1"],
     }
+    _fill_files(client, world, knowledge_base, secret["name"])
     return world
+
+
+def _fill_files(client: Client, world: World, knowledge_base: str, secret: str) -> None:
+    """A channel with a file and a table in it, an upload under way, a bound service."""
+    channel = client.call("POST", "/channels", json={"name": f"channel {uuid4().hex[:8]}", "knowledge_base_id": knowledge_base})["id"]
+    table = "\n".join(["number,word", *(f"{number},{world.mark}" for number in range(30))]).encode()
+    for name, content in ((f"{world.mark}.md", f"Words about {world.mark}.".encode()), (f"{world.mark}.csv", table)):
+        sent = client.call("POST", "/files", files={"file": (name, content)}, data={"channel": channel, "visibility": "organization"})
+        world.ids["file_id"].append(sent["id"])
+    sets = wait_for(lambda: client.call("GET", "/datasets")["items"], seconds=60, what="a dataset")
+    announced = {"file_name": "later.md", "size": 3, "sha256": "0" * 64, "channel": channel}
+    upload = client.call("POST", "/files/upload-url", json=announced)["complete_url"].rsplit("/", 2)[1]
+    bound = {"purpose": "vision", "endpoint": "https://vision.example/v1", "credential": secret}
+    world.ids |= {
+        "channel_id": [channel],
+        "dataset_id": [each["id"] for each in sets],
+        "upload_id": [upload],
+        "binding_id": [client.call("POST", "/service-bindings", json=bound)["id"]],
+    }
 
 
 def absent(parameter: str) -> str:

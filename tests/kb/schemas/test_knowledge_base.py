@@ -62,6 +62,7 @@ def test_defaults_are_those_of_the_product() -> None:
         "max_deletion_share": 0.5,
         "time_budget_minutes": 10,
         "tables": "auto",
+        "ocr": "auto",
     }
     web = {
         "start_url": "https://docs.example.com/",
