@@ -156,7 +156,7 @@ def _reading(item: RunItem, result: dict[str, Any], recognition: Recognition) ->
             "language": document.language or None,
             "pages": document.page_spans,
             "metadata": document.metadata,
-            "warnings": [],
+            "warnings": document.warnings,
             "files": [],
             "extractor_version": document.extractor_version,
         }

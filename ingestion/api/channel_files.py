@@ -50,6 +50,7 @@ class FileAnswer(BaseModel):
     error: str | None = Field(description="Why it failed, and what to do.")
     reason: str | None = Field(description="The code of the error.")
     retryable: bool | None = Field(description="Of a failed one: whether trying it again may help; else upload another file.")
+    warnings: list[str] = Field(description="About what answers of this version: what was cut, lost or assumed when it was read.")
     chunks: int = Field(description="That answer now, made of this version.")
     uploaded_at: datetime
     uploaded_by: str | None
@@ -94,6 +95,7 @@ def file_answer(file: File) -> FileAnswer:
         error=error,
         reason=reason,
         retryable=retryable,
+        warnings=document.warnings if answers else [],
         chunks=document.chunk_count if answers else 0,
         uploaded_at=file.created_at,
         uploaded_by=file.created_by.get_username() if file.created_by else None,

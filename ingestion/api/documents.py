@@ -39,6 +39,7 @@ class DocumentSummary(BaseModel):
     language: str
     state: State
     error: str | None = Field(description="Of the last attempt, if that failed.")
+    warnings: list[str] = Field(description="About what answers: what was cut, lost or assumed when it was read.")
     chunks: int
     characters: int
     size: int
@@ -95,6 +96,7 @@ def summary(document: Document) -> DocumentSummary:
         language=document.language,
         state=document.state,
         error=document.last_error or None,
+        warnings=document.warnings,
         chunks=document.chunk_count,
         characters=document.characters,
         size=document.size,

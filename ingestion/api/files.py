@@ -49,6 +49,7 @@ class FileRow(BaseModel):
     error: str | None
     reason: str | None = Field(description="The code of the error.")
     retryable: bool | None = Field(description="Of a failed one: whether the next run may read it. Else upload another file.")
+    warnings: list[str] = Field(description="About what answers: what was cut, lost or assumed when it was read.")
     chunks: int
     last_ingested_at: datetime | None
 
@@ -90,6 +91,7 @@ def file_row(document: Document) -> FileRow:
         error=document.last_error or None,
         reason=(document.last_reason or None) if document.last_error else None,
         retryable=is_retryable(document.last_reason) if document.last_error else None,
+        warnings=document.warnings,
         chunks=document.chunk_count,
         last_ingested_at=document.last_ingested_at,
     )

@@ -25,5 +25,6 @@ def fail(run: IngestionRun, item: RunItem, error: ExtractionError) -> None:
             remove_attachments([document.id])
             document.dataset_parts.all().delete()
             document.content_hash = document.markdown = document.answering = None
-            document.chunk_count, document.generation = 0, document.generation + 1
-        document.save(update_fields=["last_error", "last_reason", "content_hash", "markdown", "answering", "chunk_count", "generation"])
+            document.chunk_count, document.generation, document.warnings = 0, document.generation + 1, []
+        written = ("last_error", "last_reason", "content_hash", "markdown", "answering", "chunk_count", "generation", "warnings")
+        document.save(update_fields=written)

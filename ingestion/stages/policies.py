@@ -56,6 +56,7 @@ def _stored(run: IngestionRun, item: RunItem, document: Document, plan: Plan) ->
         "size": item.size,
         "characters": 0,
         "chunk_count": 0,
+        "warnings": [],
         "last_error": "",
         "last_reason": "",
         "first_ingested_at": document.first_ingested_at or now,

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 import numpy as np
@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 Stage, Verdict = RunItem.Stage, RunItem.Verdict
 BATCH = 32
 MAX_PASSAGES = 400  # of documents published together; a larger document is published alone
+MAX_WARNINGS = 20
+MAX_WARNING_CHARS = 500
 NAMESAKE = "\n"  # stands between the name and the number of a text that was added and replaces nothing
 
 
@@ -227,6 +229,7 @@ def _values(run: IngestionRun, document: Document, generation: Generation) -> di
         "size": item.size,
         "characters": extracted.get("characters", 0),
         "chunk_count": len(generation.passages),
+        "warnings": _bounded(item.warnings),
         "last_error": "",
         "last_reason": "",
         "first_ingested_at": document.first_ingested_at or now,
@@ -234,3 +237,12 @@ def _values(run: IngestionRun, document: Document, generation: Generation) -> di
         "last_run_id": run.id,
         "seen_at": now,
     }
+
+
+def _bounded(warnings: Sequence[str]) -> list[str]:
+    """Each once; of very many the first, and how many more there were. The run's item has them all."""
+    told = list(dict.fromkeys(warning[:MAX_WARNING_CHARS] for warning in warnings))
+    if len(told) <= MAX_WARNINGS:
+        return told
+    kept = told[: MAX_WARNINGS - 1]
+    return [*kept, f"There are {len(told) - len(kept):,} more warnings; the run's item has them."]

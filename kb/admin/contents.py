@@ -125,12 +125,23 @@ class DocumentAdmin(ShownOnly, RowAdmin):
         ("Whose", {"fields": ("visibility", "owner", "owner_key", "answering")}),
         (
             "State",
-            {"fields": ("last_error", "last_reason", "missed_runs", "tombstoned_at", "first_ingested_at", "last_ingested_at", "seen_at")},
+            {
+                "fields": (
+                    "warnings_shown",
+                    "last_error",
+                    "last_reason",
+                    "missed_runs",
+                    "tombstoned_at",
+                    "first_ingested_at",
+                    "last_ingested_at",
+                    "seen_at",
+                )
+            },
         ),
         ("Made with", {"fields": ("space", "generation", "epoch", "size", "characters", "extractor_version")}),
         ("Chunks", {"fields": ("chunk_count", "chunks_shown")}),
     )
-    readonly_fields = ("chunks_shown",)
+    readonly_fields = ("warnings_shown", "chunks_shown")
 
     def seen_by(self, actor: Actor) -> Q:
         return Q(pk__in=access.rows(actor, Document).values("pk"))
@@ -146,6 +157,11 @@ class DocumentAdmin(ShownOnly, RowAdmin):
     @admin.display(description="source", ordering="source__name")
     def source_name(self, obj: Document) -> str:
         return obj.source.name  # a source's own words repeat its knowledge base
+
+    @admin.display(description="warnings")
+    def warnings_shown(self, obj: Document) -> SafeString:
+        shown = format_html_join("", "<li>{}</li>", ((warning,) for warning in obj.warnings))
+        return format_html('<ul class="list-disc pl-4">{}</ul>', shown) if shown else format_html("{}", "none")
 
     @admin.display(description="chunks")
     def chunks_shown(self, obj: Document) -> SafeString:

@@ -102,6 +102,7 @@ class Document(TenantRow):
     size = models.BigIntegerField(default=0)
     characters = models.PositiveIntegerField(default=0)
     chunk_count = models.PositiveIntegerField(default=0)
+    warnings = models.JSONField(default=list, blank=True, help_text="Sentences about what answers: what was cut, lost or assumed.")
     last_error = models.TextField(blank=True, default="")
     last_reason = models.CharField(max_length=40, blank=True, default="", help_text="The code of last_error.")
     first_ingested_at = models.DateTimeField(null=True)
