@@ -1,10 +1,11 @@
 """The numbers of a run: aggregates of its items and of its calls to the provider, never counted along the way."""
 
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 
 from ingestion.models import IngestionRun, ProviderCall, RunItem
 
@@ -16,7 +17,23 @@ def count_items(run: IngestionRun) -> dict[str, object]:
     are those to the provider of the model, `http_requests` those to a site. `parts` are pages, pictures and stretches of speech of files
     whose text is recognized; `parts_waiting` of them are still to be read."""
     items = RunItem.objects.filter(run=run)
-    totals = items.aggregate(
+    totals = _totals(items)
+    totals["http_requests"] += (run.crawl_state or {}).get("requests", 0)  # for robots.txt, sitemaps and the like
+    totals["parts_waiting"] = waiting_parts(run) if totals["parts"] and totals["open"] else 0
+    calls = ProviderCall.objects.filter(run=run, received_at__isnull=False, error="").aggregate(
+        embeddings_computed=Sum("texts", default=0), tokens=Sum("tokens", default=0), requests=Count("id")
+    )
+    return {**totals, **calls, "cost": cost_of(run, calls["tokens"], calls["embeddings_computed"]), **by_reason(items)}
+
+
+def count_part(items: QuerySet[RunItem]) -> dict[str, object]:
+    """The counters of some items of a run, without those of requests to the provider, which carry texts of many items at once."""
+    totals = _totals(items)
+    return {**totals, "embeddings_computed": totals["wanted"], **by_reason(items)}
+
+
+def _totals(items: QuerySet[RunItem]) -> dict[str, Any]:
+    return items.aggregate(
         found=Count("id"),
         fetched=Count("id", filter=Q(blob__isnull=False)),
         unchanged=Count("id", filter=Q(verdict=Verdict.UNCHANGED)),
@@ -30,12 +47,6 @@ def count_items(run: IngestionRun) -> dict[str, object]:
         bytes=Sum("size", default=0),
         http_requests=Sum("requests", default=0),
     )
-    totals["http_requests"] += (run.crawl_state or {}).get("requests", 0)  # for robots.txt, sitemaps and the like
-    totals["parts_waiting"] = waiting_parts(run) if totals["parts"] and totals["open"] else 0
-    calls = ProviderCall.objects.filter(run=run, received_at__isnull=False, error="").aggregate(
-        embeddings_computed=Sum("texts", default=0), tokens=Sum("tokens", default=0), requests=Count("id")
-    )
-    return {**totals, **calls, "cost": cost_of(run, calls["tokens"], calls["embeddings_computed"]), **by_reason(items)}
 
 
 def waiting_parts(run: IngestionRun) -> int:

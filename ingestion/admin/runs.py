@@ -1,11 +1,11 @@
-"""Runs and what became of each document. People read them, stop them, and answer for what one would remove."""
+"""Runs. People read them, stop them, and answer for what one would remove."""
 
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet, Value
 from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
@@ -17,14 +17,14 @@ from unfold.decorators import action, display
 
 from ingestion.admin.confirmations import confirmed, find_object, page_of
 from ingestion.counters import count_items
-from ingestion.models import IngestionRun, RunItem
+from ingestion.models import IngestionRun
 from ingestion.services import removals, runs
 from ingestion.services.crawls import crawl_of_run
 from ingestion.services.progress import progress_of, speed_of
 from kb import access
-from kb.access import Actor, Level
+from kb.access import Level
 from kb.admin.rows import RowAdmin, ShownOnly, actor_of
-from kb.models import Document, Source
+from kb.models import Source
 
 PLANNED_SHOWN = 200
 COLOURS = {
@@ -83,6 +83,15 @@ class RunAdmin(ShownOnly, RowAdmin):
         "answered",
     )
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[IngestionRun]:
+        """Runs of channels count documents that may be private: their numbers are for operators, and uploads are told of by their files."""
+        rows = super().get_queryset(request)
+        if request.user.is_superuser:
+            return rows.annotate(is_counted=Value(True))
+        channels = Q(source__kind=Source.Kind.CHANNEL)
+        rows = rows.exclude(channels, kind=IngestionRun.Kind.PUSH)
+        return rows.annotate(is_counted=ExpressionWrapper(~channels, output_field=BooleanField()))
+
     def get_actions_detail(self, request: HttpRequest, object_id: Any) -> list[UnfoldAction]:
         """The buttons that mean something now; what they call refuses by itself if that has changed since."""
         run = self.get_object(request, str(object_id))
@@ -102,6 +111,8 @@ class RunAdmin(ShownOnly, RowAdmin):
 
     @admin.display(description="ingested · unchanged · failed · removed")
     def numbers(self, run: IngestionRun) -> str:
+        if not run.is_counted:
+            return "-"
         counters = count_items(run) if run.is_open else run.counters
         failed = sum(counters.get("failed", {}).values())
         return f"{counters.get('ingested', 0)} · {counters.get('unchanged', 0)} · {failed} · {counters.get('removed', 0)}"
@@ -112,7 +123,7 @@ class RunAdmin(ShownOnly, RowAdmin):
 
     @admin.display(description="gets on")
     def speed(self, run: IngestionRun) -> str:
-        speed = speed_of(run, progress_of(run))
+        speed = speed_of(run, progress_of(run)) if run.is_counted else None
         if speed is None:
             return "-"
         left = f", {timedelta(seconds=speed.eta_seconds)} to go" if speed.eta_seconds is not None else ""
@@ -137,7 +148,7 @@ class RunAdmin(ShownOnly, RowAdmin):
 
     @admin.display(description="counters")
     def live_counters(self, run: IngestionRun) -> SafeString | str:
-        rows = counter_rows(progress_of(run).counters)
+        rows = counter_rows(progress_of(run).counters) if run.is_counted else []
         shown = format_html_join("", '<tr><td class="pr-6">{}</td><td class="text-right">{}</td></tr>', rows)
         return format_html("<table><tbody>{}</tbody></table>", shown) if rows else "-"
 
@@ -161,7 +172,7 @@ class RunAdmin(ShownOnly, RowAdmin):
     @admin.display(description="would remove")
     def planned(self, run: IngestionRun) -> SafeString | str:
         """The first of them by name; the API lists all."""
-        number = removals.count_planned(run)
+        number = removals.count_planned(run) if run.is_counted else 0
         if not number:
             return "-"
         rows = [(page_of(row), row.title or row.key, row.key) for row in removals.planned_documents(run).order_by("key")[:PLANNED_SHOWN]]
@@ -248,49 +259,3 @@ def counter_rows(counters: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _editable(request: HttpRequest, run: IngestionRun) -> IngestionRun:
     return access.get_row(actor_of(request, run.organization), IngestionRun, run.id, Level.EDIT)
-
-
-@admin.register(RunItem)
-class RunItemAdmin(ShownOnly, RowAdmin):
-    list_display = (
-        "key",
-        "title",
-        "stage",
-        "verdict",
-        "reason",
-        "error",
-        "status",
-        "depth",
-        "led_there",
-        "chunks",
-        "size_shown",
-        "changed_at",
-    )
-    list_filter = ("verdict", "reason", "stage", "via")
-    search_fields = ("key", "title", "url")
-    readonly_fields = ("status", "led_there", "size_shown")
-    ordering = ("-id",)
-    exclude = ("key_hash", "content_hash", "text_hashes", "passages", "extracted", "lease_token", "blob", "markdown")
-
-    @admin.display(description="HTTP")
-    def status(self, item: RunItem) -> str:
-        return str((item.response or {}).get("status", "-"))
-
-    @admin.display(description="found on")
-    def led_there(self, item: RunItem) -> str:
-        return item.led_there or item.via or "-"
-
-    @admin.display(description="size", ordering="size")
-    def size_shown(self, item: RunItem) -> str:
-        return filesizeformat(item.size)
-
-    def seen_by(self, actor: Actor) -> Q:
-        seen = Q(organization=actor.organization, run__knowledge_base__in=access.knowledge_bases(actor).values("id"))
-        return seen & (~Q(run__source__kind=Source.Kind.CHANNEL) | Q(document__in=access.rows(actor, Document).values("pk")))
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[RunItem]:
-        pages = RunItem.objects.filter(id=OuterRef("found_on")).values("url")[:1]
-        return super().get_queryset(request).annotate(led_there=Subquery(pages)).defer("passages", "text_hashes", "extracted")
-
-    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
-        return lookup == "run__id__exact" or super().lookup_allowed(lookup, value, request)

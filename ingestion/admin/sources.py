@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.contrib import admin, messages
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -22,7 +23,8 @@ from ingestion.services.documents import find_documents
 from ingestion.services.sources import states_of
 from kb import access
 from kb.access import Level
-from kb.admin.rows import RowAdmin, ShownOnly, actor_of
+from kb.admin.rows import RowAdmin, ShownOnly, actor_of, actors
+from kb.admin.text import counted
 from kb.models import Document, Source
 
 FILES_PAGE = 100
@@ -46,12 +48,14 @@ class SourceAdmin(Looks, ShownOnly, RowAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Source]:
         rows = super().get_queryset(request).filter(state=Source.State.ACTIVE)
-        return rows.annotate(alive=Count("documents", filter=Q(documents__tombstoned_at=None)))
+        return rows.annotate(alive=Count("documents", filter=Q(documents__tombstoned_at=None) & _seen(request)))
 
     def get_actions_detail(self, request: HttpRequest, object_id: Any) -> list[UnfoldAction]:
-        """Only an upload source has files, only a site has pages that may be missing."""
+        """An upload source has files to be changed here, a site pages that may be missing; a look needs a list of what there is."""
         source = self.get_object(request, str(object_id))
-        absent = {"why" if source is None or source.kind != Source.Kind.WEB else "show_files"}
+        kind = source.kind if source else ""
+        offered = {"why": kind == Source.Kind.WEB, "show_files": kind == Source.Kind.UPLOAD, "preview": kind in settings.PREVIEWS}
+        absent = {name for name, is_offered in offered.items() if not is_offered}
         names = {f"{self.opts.app_label}_{self.opts.model_name}_{name}" for name in absent}
         return [button for button in super().get_actions_detail(request, object_id) if button.action_name not in names]
 
@@ -102,7 +106,7 @@ class SourceAdmin(Looks, ShownOnly, RowAdmin):
         ]
 
         def act() -> str:
-            again = runs.reextract_source(editable(request, source), user=request.user)
+            again = runs.reextract_source(editable(request, source), **_of(request, source))
             return f"The run {again.run.id} is queued; it reads {again.documents} documents again."
 
         return confirmed(self, request, source, title="Read this source again?", sentences=sentences, button="Read again", act=act)
@@ -117,7 +121,8 @@ class SourceAdmin(Looks, ShownOnly, RowAdmin):
         ]
 
         def act() -> str:
-            return f"{runs.purge_source(editable(request, source), user=request.user)} documents will be taken in anew by the next run."
+            number = runs.purge_source(editable(request, source), **_of(request, source))
+            return f"{counted(number, 'document')} will be taken in anew by the next run."
 
         return confirmed(self, request, source, title="Purge this source?", sentences=sentences, button="Purge", act=act)
 
@@ -141,7 +146,9 @@ class SourceAdmin(Looks, ShownOnly, RowAdmin):
         result = files.store_files(mine, request.FILES.getlist("files"), user=request.user)
         for rejected in result.rejected:
             messages.error(request, f"{rejected.file_name}: {rejected.reason}")
-        return f"{len(result.documents)} files were stored. The next run takes them in."
+        number = len(result.documents)
+        were, them = ("was", "it") if number == 1 else ("were", "them")
+        return f"{counted(number, 'file')} {were} stored. The next run takes {them} in."
 
     def _files_context(self, request: HttpRequest, source: Source) -> dict[str, Any]:
         rows = find_documents(Document.objects.filter(source=source), files_only=True)
@@ -159,6 +166,22 @@ class SourceAdmin(Looks, ShownOnly, RowAdmin):
             "may_write": _may_write(request, source),
             "back": page_of(source),
         }
+
+
+def _seen(request: HttpRequest) -> Q:
+    """The condition of documents that the person may see; an operator sees all."""
+    if request.user.is_superuser:
+        return Q()
+    seen = Q(documents__pk__in=[])
+    for actor in actors(request):
+        seen |= Q(organization=actor.organization) & access.readable(actor, "documents__")
+    return seen
+
+
+def _of(request: HttpRequest, source: Source) -> dict[str, Any]:
+    """Who asks for work on a source, and whose documents it is to touch."""
+    actor = None if request.user.is_superuser else actor_of(request, source.organization)
+    return {"actor": actor, "user": request.user}
 
 
 def _may_write(request: HttpRequest, source: Source) -> bool:

@@ -28,6 +28,7 @@ from ingestion.models import IngestionRun
 from ingestion.services import runs
 from kb import access
 from kb.access import Actor
+from kb.models import Source
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -116,13 +117,16 @@ _watching: Watching[Look] = Watching()
 
 
 def look(actor: Actor, run_id: UUID) -> Look:
-    """What the actor may see is looked at each time; what is seen of an open run is shared by all who watch it."""
+    """What the actor may see is looked at each time; what is seen of an open run is shared by all who watch it, but of a channel's, whose
+    numbers are of what each may see."""
     run = runs.get_run(actor, run_id)
-    return _watching.seen_of(run_id, lambda: _look(run), kept=0.9 * LOOK_SECONDS) if run.is_open else _look(run)
+    if not run.is_open or run.source.kind == Source.Kind.CHANNEL:
+        return _look(run, actor)
+    return _watching.seen_of(run_id, lambda: _look(run, actor), kept=0.9 * LOOK_SECONDS)
 
 
-def _look(run: IngestionRun) -> Look:
-    document = run_detail(run).model_dump(mode="json")
+def _look(run: IngestionRun, actor: Actor) -> Look:
+    document = run_detail(run, actor=actor).model_dump(mode="json")
     steady = {key: value for key, value in document.items() if key not in _RESTLESS}
     digest = hashlib.sha256(json.dumps(steady, sort_keys=True).encode()).hexdigest()[:16]
     return Look(digest, json.dumps(document, ensure_ascii=False), finished=not run.is_open)

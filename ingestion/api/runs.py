@@ -20,8 +20,9 @@ from ingestion.models import IngestionRun
 from ingestion.services import crawls, removals, runs
 from ingestion.services.documents import with_state
 from ingestion.services.progress import Progress, progress_of, speed_of
+from ingestion.services.verdicts import error_of
 from kb import access
-from kb.access import Level
+from kb.access import Actor, Level
 
 
 class RunStarted(BaseModel):
@@ -136,8 +137,9 @@ class RunAnswered(BaseModel):
     complete: bool = Field(default=True, description="False while that run goes on.")
 
 
-def run_document(run: IngestionRun, progress: Progress | None = None) -> Run:
-    progress = progress or progress_of(run)
+def run_document(run: IngestionRun, *, actor: Actor, progress: Progress | None = None) -> Run:
+    """The run as the actor may see it: of a channel, where documents may be private, without those of others."""
+    progress = progress or progress_of(run, actor=actor)
     return Run(
         id=run.id,
         knowledge_base_id=run.knowledge_base_id,
@@ -157,18 +159,18 @@ def run_document(run: IngestionRun, progress: Progress | None = None) -> Run:
         counters=dict(progress.counters),
         position=progress.position,
         waiting_for=progress.waiting_for or None,
-        error=run.error or None,
+        error=error_of(run, actor=actor) or None,
         warnings=run.warnings,
-        planned_removals=removals.count_planned(run),
+        planned_removals=removals.count_planned(run, actor=actor),
         answer=PlanAnswer(**run.answer) if run.answer else None,
     )
 
 
-def run_detail(run: IngestionRun) -> RunDetail:
-    progress = progress_of(run)
-    speed = speed_of(run, progress)
+def run_detail(run: IngestionRun, *, actor: Actor) -> RunDetail:
+    progress = progress_of(run, actor=actor)
+    speed = speed_of(run, progress, actor=actor)
     return RunDetail(
-        **dict(run_document(run, progress)),
+        **dict(run_document(run, actor=actor, progress=progress)),
         progress=Speed(**asdict(speed)) if speed else None,
         crawl=CrawlAnswer.of(crawls.crawl_of_run(run)),
     )
@@ -210,7 +212,7 @@ class ReextractView(APIView):
         knowledge_base = access.get_knowledge_base(request.user, kb_id, Level.EDIT)
         source = access.get_source(request.user, knowledge_base, source_id)
         trigger = IngestionRun.Trigger.API if request.user.api_key else IngestionRun.Trigger.MANUAL
-        asked = {"user": request.user.user, "by": request.user.name, "trigger": trigger}
+        asked = {"actor": request.user, "user": request.user.user, "by": request.user.name, "trigger": trigger}
         again = runs.reextract_source(source, outdated_only=flag_of(request, "outdated"), **asked)
         run = again.run
         answer = Reextracted(
@@ -234,14 +236,14 @@ class SourceRunsView(APIView):
         rows = access.rows(request.user, IngestionRun).filter(source=source, kind=IngestionRun.Kind.INGEST)
         related = rows.select_related("source", "version", "requested_by", "space__embedding_model")
         page = take_page(related, cursor=request.query_params.get("cursor"), limit=limit_of(request))
-        items = [run_document(run).model_dump(mode="json") for run in page.items]
+        items = [run_document(run, actor=request.user).model_dump(mode="json") for run in page.items]
         return Response({"items": items, "next_cursor": page.next_cursor})
 
 
 class RunView(APIView):
     @extend_schema(operation_id="read_run", responses={200: RunDetail}, tags=["runs"])
     def get(self, request: Request, run_id: str) -> Response:
-        return Response(run_detail(get_run(request, run_id)).model_dump(mode="json"))
+        return Response(run_detail(get_run(request, run_id), actor=request.user).model_dump(mode="json"))
 
 
 class CancelRunView(APIView):
@@ -249,14 +251,14 @@ class CancelRunView(APIView):
     def post(self, request: Request, run_id: str) -> Response:
         """Stop an open run; what it has published stays. 409 if it has ended."""
         runs.cancel_run(get_run(request, run_id, Level.EDIT), by=request.user.name)
-        return Response(run_detail(get_run(request, run_id)).model_dump(mode="json"))
+        return Response(run_detail(get_run(request, run_id), actor=request.user).model_dump(mode="json"))
 
 
 class PlannedRemovalsView(APIView):
     @extend_schema(operation_id="list_planned_removals", responses={200: Paged[DocumentSummary]}, parameters=PAGE_PARAMETERS, tags=["runs"])
     def get(self, request: Request, run_id: str) -> Response:
         """The documents that a confirmation would look at and remove; none once it was answered."""
-        rows = with_state(removals.planned_documents(get_run(request, run_id)))
+        rows = with_state(removals.planned_documents(get_run(request, run_id), actor=request.user))
         page = take_page(rows, cursor=request.query_params.get("cursor"), limit=limit_of(request))
         return Response({"items": [summary(row).model_dump(mode="json") for row in page.items], "next_cursor": page.next_cursor})
 
@@ -289,6 +291,6 @@ class RejectRunView(APIView):
     @extend_schema(operation_id="reject_run", request=None, responses={200: RunAnswered}, tags=["runs"])
     def post(self, request: Request, run_id: str) -> Response:
         """Forget what it planned, and start counting misses anew."""
-        stay = removals.reject_removals(get_run(request, run_id, Level.EDIT), by=request.user.name)
+        stay = removals.reject_removals(get_run(request, run_id, Level.EDIT), actor=request.user, by=request.user.name)
         run = get_run(request, run_id)
         return Response(RunAnswered(run_id=run.id, status=run.status, documents=stay).model_dump(mode="json"))

@@ -18,7 +18,7 @@ from ingestion.models import ScheduleFire
 from ingestion.services import runs, sources
 from kb import access
 from kb.access import Level
-from kb.models import Source
+from kb.models import Document, Source
 
 
 class Fire(BaseModel):
@@ -39,7 +39,7 @@ class SourceAnswer(BaseModel):
     name: str
     type: Source.Kind
     enabled: bool
-    documents: int
+    documents: int = Field(description="Those that you may see.")
     cron: str | None = Field(description="Null while it has no schedule: none is set, or it is disabled.")
     next_run_at: datetime | None = Field(description="In the past while a missed time waits to be made good.")
     last_fire: Fire | None
@@ -79,7 +79,9 @@ class SourcesView(APIView):
         knowledge_base = access.get_knowledge_base(request.user, kb_id)
         rows = access.rows(request.user, Source).filter(knowledge_base=knowledge_base, state=Source.State.ACTIVE)
         page = take_page(rows, cursor=request.query_params.get("cursor"), limit=limit_of(request))
-        items = [_source(state).model_dump(mode="json") for state in sources.states_of(page.items)]
+        items = [
+            _source(state).model_dump(mode="json") for state in sources.states_of(page.items, seen=access.rows(request.user, Document))
+        ]
         return Response({"items": items, "next_cursor": page.next_cursor})
 
 
@@ -89,7 +91,7 @@ class SourceView(APIView):
         """What it holds, when it runs next by its schedule, and what came of the last time."""
         knowledge_base = access.get_knowledge_base(request.user, kb_id)
         source = access.get_source(request.user, knowledge_base, source_id)
-        (state,) = sources.states_of([source])
+        (state,) = sources.states_of([source], seen=access.rows(request.user, Document))
         return Response(_source(state).model_dump(mode="json"))
 
 
@@ -123,8 +125,10 @@ class SourceDocumentsView(APIView):
         tags=["sources"],
     )
     def delete(self, request: Request, kb_id: str, source_id: str) -> Response:
-        """Forget what was ingested, so that the next run does everything again; chunks answer until then. 409 while a run holds it."""
+        """Forget what was ingested, so that the next run does everything again; chunks answer until then. 409 while a run holds it.
+        Private documents of others are left as they are."""
         knowledge_base = access.get_knowledge_base(request.user, kb_id, Level.EDIT)
         source = access.get_source(request.user, knowledge_base, source_id)
-        forgotten = runs.purge_source(source, reembed=flag_of(request, "reembed"), user=request.user.user, by=request.user.name)
+        asked = {"actor": request.user, "user": request.user.user, "by": request.user.name}
+        forgotten = runs.purge_source(source, reembed=flag_of(request, "reembed"), **asked)
         return Response(SourcePurged(source_id=source.id, documents=forgotten).model_dump(mode="json"))

@@ -11,11 +11,13 @@ from redis.exceptions import RedisError
 
 from config.errors import LecternError
 from ingestion import fleet, limiter, wakes
-from ingestion.counters import count_items
+from ingestion.counters import count_items, count_part
 from ingestion.models import IngestionRun, RunItem
 from ingestion.plan import plan_for
+from ingestion.services.verdicts import items_of
 from ingestion.stages.slices import NEXT
 from ingestion.wakes import ROUTES
+from kb.access import Actor
 from kb.embedding import spec_of
 from kb.models import Source
 
@@ -76,23 +78,25 @@ def waiting_for(seen: Situation, slots: Mapping[str, int]) -> str:
     return f"a free worker on queue {served}"
 
 
-def progress_of(run: IngestionRun) -> Progress:
-    """Counters as they are now, and what an open run waits for; a closed one has its stored numbers."""
+def progress_of(run: IngestionRun, *, actor: Actor | None = None) -> Progress:
+    """Counters as they are now, and what an open run waits for; a closed one has its stored numbers. Of a channel, where documents may be
+    private, only what the actor may see is counted."""
+    part = count_part(items_of(run, actor=actor)) if actor is not None and run.source.kind == Source.Kind.CHANNEL else None
     if not run.is_open:
-        return Progress(run.counters)
-    counters = count_items(run)
+        return Progress(run.counters if part is None else part)
+    counters = count_items(run) if part is None else part
     seen = _situation(run)
     begun = run.started_at is not None or counters["found"]
     return Progress(counters, None if begun else seen.ahead + 1, waiting_for(seen, fleet.slots()))
 
 
-def speed_of(run: IngestionRun, progress: Progress) -> Speed | None:
+def speed_of(run: IngestionRun, progress: Progress, *, actor: Actor | None = None) -> Speed | None:
     """None for a run that has ended. What was never asked for costs no time and does not count."""
     if not run.is_open:
         return None
     now = timezone.now()
     since = max(now - timedelta(seconds=RATE_SECONDS), run.started_at or run.created_at)
-    items = RunItem.objects.filter(run=run)
+    items = items_of(run, actor=actor)
     looked_at = items.filter(Q(requests__gt=0) | Q(blob__isnull=False))
     done = looked_at.filter(stage=RunItem.Stage.DONE, changed_at__gt=since).count()
     seconds = (now - since).total_seconds()

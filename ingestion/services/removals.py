@@ -19,6 +19,8 @@ from ingestion import claims
 from ingestion.models import IngestionRun, RunItem
 from ingestion.reconcile import NOT_LOOKED_AT
 from ingestion.stages import slices
+from kb import access
+from kb.access import Actor
 from kb.models import Document, KnowledgeBase, Source, User
 
 log = logging.getLogger(__name__)
@@ -117,20 +119,27 @@ def _work_here(deletion: IngestionRun) -> None:
         time.sleep(0.1)
 
 
-def reject_removals(run: IngestionRun, *, by: str = "") -> int:
-    """Forget the plan of a braked run and start counting misses anew; returns how many documents stay."""
+def reject_removals(run: IngestionRun, *, actor: Actor | None = None, by: str = "") -> int:
+    """Forget the plan of a braked run and start counting misses anew; returns how many documents stay, of an actor those that it sees."""
     planned = _answer(run, decision="rejected", by=by)
-    return Document.objects.filter(id__in=planned, source_id=run.source_id, tombstoned_at=None).update(missed_runs=0)
+    stay = Document.objects.filter(id__in=planned, source_id=run.source_id, tombstoned_at=None)
+    number = _seen(stay, actor).count()
+    stay.update(missed_runs=0)
+    return number
 
 
-def count_planned(run: IngestionRun) -> int:
-    """How many documents a confirmation would look at now."""
-    return planned_documents(run).count() if run.planned_removals else 0
+def count_planned(run: IngestionRun, *, actor: Actor | None = None) -> int:
+    """How many documents, that the actor may see, a confirmation would look at now."""
+    return planned_documents(run, actor=actor).count() if run.planned_removals else 0
 
 
-def planned_documents(run: IngestionRun) -> QuerySet[Document]:
+def planned_documents(run: IngestionRun, *, actor: Actor | None = None) -> QuerySet[Document]:
     """Those that a confirmation would look at now, and then remove."""
-    return _unseen_since(run, [UUID(value) for value in run.planned_removals])
+    return _seen(_unseen_since(run, [UUID(value) for value in run.planned_removals]), actor)
+
+
+def _seen(rows: QuerySet[Document], actor: Actor | None) -> QuerySet[Document]:
+    return rows if actor is None else rows.filter(access.readable(actor))
 
 
 def replace_plans(run: IngestionRun) -> int:

@@ -9,15 +9,16 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from config.errors import Conflict, NotFound
 from ingestion import claims, wakes
 from ingestion.extract.base import EXTRACTOR_VERSION
-from ingestion.models import IngestionRun, RunItem
+from ingestion.models import EmbeddedText, IngestionRun, RunItem
 from kb import access
 from kb.access import Actor, Level
-from kb.models import Document, KnowledgeBase, Source, User
+from kb.models import Chunk, Document, KnowledgeBase, Source, User
 
 Kind, Status, StopReason = IngestionRun.Kind, IngestionRun.Status, IngestionRun.StopReason
 
@@ -65,16 +66,18 @@ def cancel_run(run: IngestionRun, *, by: str = "a person") -> None:
         raise Conflict("This run has already ended; there is nothing to cancel.")
 
 
-def purge_source(source: Source, *, reembed: bool = False, user: User | None = None, by: str = "") -> int:
+def purge_source(source: Source, *, reembed: bool = False, actor: Actor | None = None, user: User | None = None, by: str = "") -> int:
     """Forget what was ingested, so that the next run does everything again; returns how many documents the next run will take in anew.
 
-    Chunks go on answering until then. Vectors of equal texts are reused, unless `reembed`. Takes the source's claim.
+    With an actor, of documents that it may see alone: private ones of others are not touched. Chunks go on answering until then. Vectors
+    of equal texts are reused, unless `reembed`. Takes the source's claim.
     """
+    documents = _documents(source, actor)
     with maintaining(source, user=user, by=by) as run, claims.writing(run):
         if reembed:
-            forget_vectors(source)
-        living = Document.objects.filter(source=source, tombstoned_at=None).count()
-        Document.objects.filter(source=source).update(
+            forget_vectors(documents)
+        living = documents.filter(tombstoned_at=None).count()
+        documents.update(
             content_hash=None,
             extract_fingerprint="",
             chunk_fingerprint="",
@@ -88,17 +91,23 @@ def purge_source(source: Source, *, reembed: bool = False, user: User | None = N
 
 
 def reextract_source(
-    source: Source, *, outdated_only: bool = False, user: User | None = None, by: str = "", **started: str
+    source: Source, *, outdated_only: bool = False, actor: Actor | None = None, user: User | None = None, by: str = "", **started: str
 ) -> Reextraction:
-    """Read the source's documents again, or those that an older extractor read, by a run that starts now. What is stands until then,
-    and equal passages keep their chunks and vectors. Raises what `start_run` raises; what is marked then stays so for the next run."""
+    """Read the source's documents again, or those that an older extractor read, by a run that starts now; of an actor those that it may
+    see. What is stands until then, and equal passages keep their chunks and vectors. Raises what `start_run` raises; what is marked then
+    stays so for the next run."""
     require_runnable(source)
-    living = Document.objects.filter(source=source, tombstoned_at=None)
+    living = _documents(source, actor).filter(tombstoned_at=None)
     if outdated_only:
         living = living.exclude(extractor_version=EXTRACTOR_VERSION)
     with maintaining(source, user=user, by=by) as run, claims.writing(run):
         marked = living.update(extract_fingerprint="", etag="", last_modified="", quarantined_hash=None)
     return Reextraction(start_run(source, user=user, by=by, **started), marked)
+
+
+def _documents(source: Source, actor: Actor | None) -> QuerySet[Document]:
+    rows = Document.objects.all() if actor is None else access.rows(actor, Document)
+    return rows.filter(source=source)
 
 
 @contextmanager
@@ -127,18 +136,15 @@ def maintaining(source: Source, *, user: User | None = None, by: str = "") -> It
     claims.finish(run, status=Status.SUCCEEDED, stop_reason=StopReason.COMPLETED)
 
 
-def forget_vectors(source: Source) -> None:
-    """Drop the paid vectors of the source's texts, so that the next run pays for them again."""
-    from django.db import connection
-
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "DELETE FROM ingestion_embeddedtext text USING kb_chunk chunk, kb_document document"
-            " WHERE document.source_id = %s AND chunk.document_id = document.id"
-            " AND text.organization_id = document.organization_id AND text.space_id = document.space_id"
-            " AND text.text_hash = chunk.text_hash",
-            [source.id],
-        )
+def forget_vectors(documents: QuerySet[Document]) -> None:
+    """Drop the paid vectors of the documents' texts, so that the next run pays for them again."""
+    texts = Chunk.objects.filter(
+        document__in=documents,
+        document__space=OuterRef("space"),
+        organization=OuterRef("organization"),
+        text_hash=OuterRef("text_hash"),
+    )
+    EmbeddedText.objects.filter(Exists(texts)).delete()
 
 
 def settle_closed_run(run: IngestionRun, *, limit: int = 1000) -> int:

@@ -19,9 +19,9 @@ class SourceState:
     last_fire: ScheduleFire | None
 
 
-def states_of(sources: Sequence[Source]) -> list[SourceState]:
-    """The state of each, in their order."""
-    alive = Document.objects.filter(source__in=sources, tombstoned_at=None)
+def states_of(sources: Sequence[Source], *, seen: QuerySet[Document] | None = None) -> list[SourceState]:
+    """The state of each, in their order; of documents only the `seen` ones are counted, if given."""
+    alive = (Document.objects.all() if seen is None else seen).filter(source__in=sources, tombstoned_at=None)
     documents = dict(alive.values("source_id").annotate(number=Count("id")).values_list("source_id", "number"))
     schedules = SourceSchedule.objects.in_bulk([source.id for source in sources])
     latest = ScheduleFire.objects.filter(source__in=sources).order_by("source_id", "-created_at", "-id").distinct("source_id")

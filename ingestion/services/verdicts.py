@@ -10,12 +10,25 @@ from kb.access import Actor
 from kb.models import Document, Source
 
 
+def items_of(run: IngestionRun, *, actor: Actor | None) -> QuerySet[RunItem]:
+    """Of a run of a channel those of documents that the actor may see; all of them for nobody in particular."""
+    found = RunItem.objects.filter(run=run)
+    hides = actor is not None and run.source.kind == Source.Kind.CHANNEL
+    return found.filter(document__in=access.rows(actor, Document)) if hides else found
+
+
+def error_of(run: IngestionRun, *, actor: Actor) -> str:
+    """What is said of the run; where that is what its first failed document says, the first that the actor may see."""
+    if run.source.kind != Source.Kind.CHANNEL or run.status != IngestionRun.Status.FAILED or run.stop_reason:
+        return run.error
+    failed = items_of(run, actor=actor).filter(verdict=RunItem.Verdict.FAILED)
+    return failed.order_by("id").values_list("error", flat=True).first() or ""
+
+
 def find_items(actor: Actor, run: IngestionRun, *, verdict: str = "", reason: str = "", query: str = "") -> QuerySet[RunItem]:
-    """Items of a run by verdict, by reason code, and by words of the title, key or address; without what only the work needs, and in
-    a channel without those of documents that the actor cannot see."""
-    found = RunItem.objects.filter(run=run).defer("passages", "text_hashes", "extracted", "fingerprints")
-    if run.source.kind == Source.Kind.CHANNEL:
-        found = found.filter(document__in=access.rows(actor, Document))
+    """Items of a run that the actor may see, by verdict, by reason code, and by words of the title, key or address; without what only the
+    work needs."""
+    found = items_of(run, actor=actor).defer("passages", "text_hashes", "extracted", "fingerprints")
     if verdict:
         found = found.filter(verdict=verdict)
     if reason:

@@ -20,7 +20,7 @@ from kb.access import Actor
 from kb.admin.bundles import BundlePages
 from kb.admin.documents import DocumentForm, told
 from kb.admin.rows import RowAdmin, actor_of
-from kb.admin.text import document_of, text_of
+from kb.admin.text import counted, document_of, text_of
 from kb.bundles.texts import write_document
 from kb.models import Grant, KnowledgeBase, Membership, User
 
@@ -236,7 +236,7 @@ def write_value(value: Any) -> str | None:
 def _lines(obj: KnowledgeBase) -> list[str]:
     held = listing.contents(obj)
     counts = [(held.sources, "source"), (held.documents, "document"), (held.chunks, "chunk"), (held.files, "file")]
-    return [f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in counts]
+    return [counted(count, name) for count, name in counts]
 
 
 def _rows_link(page: str | None, obj: KnowledgeBase, line: str) -> SafeString | str:

@@ -172,7 +172,7 @@ def test_files_are_uploaded_and_deleted(alice, source):
     address = url("kb_source_show_files", source.id)
     sent = [SimpleUploadedFile("a.md", NOTE), SimpleUploadedFile("empty.md", b"")]
     done = client.post(address, {"action": "upload", "files": sent}, follow=True).content.decode()
-    assert "1 files were stored" in done
+    assert "1 file was stored. The next run takes it in." in done
     assert "empty.md is empty" in done
     document = Document.objects.get(source=source)
     assert "a.md" in client.get(address).content.decode()

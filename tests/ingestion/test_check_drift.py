@@ -91,7 +91,7 @@ def test_a_lost_file_is_told_and_cannot_be_mended(indexed, organization):
     assert check(organization) == ([], ""), "only reading tells that the bytes are others"
     found, error = check(organization, "--contents", "--repair")
     assert [(row["kind"], row["examples"], row["repairable"]) for row in found] == [("lost_files", ["c.html"], False)]
-    assert error == "1 things do not agree."
+    assert error == "1 thing does not agree."
 
 
 def test_files_that_no_row_names_go_after_a_day(indexed, organization):

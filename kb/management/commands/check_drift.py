@@ -32,7 +32,8 @@ class Command(BaseCommand):
         except LecternError as error:
             raise CommandError(error.message) from error
         if left:
-            raise CommandError(f"{left} things do not agree." + ("" if repair else " --repair mends what can be mended."))
+            disagree = "1 thing does not agree." if left == 1 else f"{left} things do not agree."
+            raise CommandError(disagree + ("" if repair else " --repair mends what can be mended."))
         if not options["json"]:
             self.stdout.write("Everything else agrees." if repair else "Everything agrees.")
 

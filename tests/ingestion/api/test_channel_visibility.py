@@ -172,3 +172,51 @@ def test_a_private_knowledge_base_keeps_its_channel(sender, editor, viewer, seco
         assert other.get(f"/api/v1/channels/{made['id']}").status_code == 404
         assert other.get(f"{FILES}/{sent['id']}").status_code == 404
         assert sender.post(SHARED, client=other, channel="closed", title="c").status_code == 404
+
+
+@pytest.fixture
+def run_of_channel(editor, private, kb_url, channel, work) -> str:
+    """A run over the private file and the open one, after both were purged by the private one's owner."""
+    source = f"{kb_url}/sources/{channel['source_id']}"
+    assert editor.delete(f"{source}/documents").json()["documents"] == 2
+    run = editor.post(f"{source}/run").json()["run_id"]
+    work(run)
+    return run
+
+
+def test_a_source_counts_what_the_asker_may_see(editor, private, second_editor, viewer, kb_url, channel):
+    def counts(client) -> tuple[int, int]:
+        one = client.get(f"{kb_url}/sources/{channel['source_id']}").json()
+        listed = {row["id"]: row["documents"] for row in client.get(f"{kb_url}/sources").json()["items"]}
+        return one["documents"], listed[channel["source_id"]]
+
+    assert counts(editor) == (2, 2)
+    assert counts(second_editor) == counts(viewer) == (1, 1)
+
+
+def test_a_run_counts_what_the_asker_may_see(editor, private, second_editor, viewer, run_of_channel, kb_url, channel):
+    def counters(client) -> list[dict]:
+        runs = client.get(f"{kb_url}/sources/{channel['source_id']}/runs").json()["items"]
+        events = client.get(f"/api/v1/runs/{run_of_channel}/events", HTTP_ACCEPT="text/event-stream")
+        assert events.status_code == 200
+        return [client.get(f"/api/v1/runs/{run_of_channel}").json()["counters"], *(row["counters"] for row in runs)]
+
+    assert [(found["found"], found["ingested"], found["chunks"]) for found in counters(editor)] == [(2, 2, 2)] * 2
+    for other in (second_editor, viewer):
+        for found in counters(other):
+            assert (found["found"], found["ingested"], found["chunks"], found["bytes"]) == (1, 1, 1, len(SHARED))
+            assert not {"tokens", "requests", "cost"} & set(found), "those of the provider are of all documents together"
+
+
+def test_what_is_done_to_a_channel_leaves_private_files_of_others_alone(sender, private, second_editor, kb_url, channel, work):
+    source = f"{kb_url}/sources/{channel['source_id']}"
+    before = Document.objects.get(id=private["resource_id"])
+    assert second_editor.delete(f"{source}/documents?reembed=true").json()["documents"] == 1
+    untouched = Document.objects.get(id=private["resource_id"])
+    assert (untouched.content_hash, untouched.space_id) == (before.content_hash, before.space_id)
+    assert Document.objects.get(key="Canteen").content_hash is None
+    started = second_editor.post(f"{source}/reextract").json()
+    assert started["documents"] == 1
+    work(started["run_id"])
+    assert Document.objects.get(id=private["resource_id"]).generation == before.generation
+    assert sender.file(private["id"])["status"] == "indexed"
