@@ -7,7 +7,7 @@ from pathlib import Path
 import olefile
 
 from config.errors import ExtractionError
-from ingestion.extract.archive import Archive, needs_password
+from ingestion.extract.archive import Archive, damaged, needs_password
 from ingestion.extract.base import MEBIBYTE, Limits
 from ingestion.extract.formats import FORMATS
 
@@ -102,6 +102,9 @@ ZIP_FORMATS: tuple[ContainerFormat, ...] = (
     ContainerFormat(format="", media_type="", words="a Pages, Numbers or Keynote file", parts=("Index/", "index.apxl", "index.xml")),
 )
 
+# What is named so is meant to be a document, whatever it holds.
+DOCUMENT_EXTENSIONS = frozenset({row.format for row in ZIP_FORMATS if row.format} | {"docm", "dotx", "xlsm", "xltx", "pptm", "ppsx"})
+
 OLE2_FORMATS: tuple[ContainerFormat, ...] = (
     ContainerFormat(
         format="msg",
@@ -150,6 +153,9 @@ def zip_format(path: Path, *, name: str) -> ContainerFormat:
     for row in ZIP_FORMATS:
         if any(part.startswith(row.parts) for part in names):
             return _if_read(row, name=name)
+    suffix = Path(name).suffix.lower().removeprefix(".")
+    if not names or suffix in DOCUMENT_EXTENSIONS:
+        raise damaged(name, words="damaged: it is an archive without the parts of a document")
     advice = "Unpack it and upload the files in it."
     raise ExtractionError(f"{name} is an archive.", advice=advice, reason="unsupported", retires=True)
 

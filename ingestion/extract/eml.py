@@ -92,7 +92,7 @@ class _Reader:
     def _text(self, part: Message, kind: str) -> str:
         raw, charset = _payload(part), str(part.get_param("charset", "") or "")
         if kind == "text/html":
-            return fragment_markdown(raw, charset=charset, max_chars=self._max_chars)
+            return fragment_markdown(raw, warnings=self._mail.warnings, charset=charset, max_chars=self._max_chars)
         text = decode(raw, declared=(charset,)).text
         if kind == "text/markdown":
             return text.strip()

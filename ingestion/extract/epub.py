@@ -61,7 +61,7 @@ class _Book:
                     raise
                 warnings.append(f"A chapter ({part}) is damaged and was left out.")
                 continue
-            out.markup(with_title(fragment_markdown(raw, max_chars=limits.wanted_chars), titles.get(part, "")))
+            out.markup(with_title(fragment_markdown(raw, warnings=warnings, max_chars=limits.wanted_chars), titles.get(part, "")))
         metadata = self._metadata()
         return Extracted(
             markdown=out.markdown,

@@ -99,7 +99,7 @@ def _finished(extracted: Extracted, *, format: str, name: str, limits: Limits) -
     if len(markdown.strip()) < minimum or not has_visible(markdown):
         if extracted.page is not None:
             return replace(extracted, markdown="", title=_title(extracted, name), truncated=False, warnings=warnings)
-        raise ExtractionError(f"{name} holds no text to search in.", advice="Upload a file with text.", reason="empty", retires=True)
+        raise _empty(markdown, name=name, minimum=minimum)
     truncated = extracted.truncated
     if len(markdown) > limits.max_chars:
         markdown = cut_text(markdown, limit=limits.max_chars)
@@ -115,6 +115,16 @@ def _finished(extracted: Extracted, *, format: str, name: str, limits: Limits) -
         pages=[PageSpan(span.page, span.start, min(span.end, len(markdown))) for span in extracted.pages if span.start < len(markdown)],
         truncated=truncated,
         warnings=warnings,
+    )
+
+
+def _empty(markdown: str, *, name: str, minimum: int) -> ExtractionError:
+    found = len(markdown.strip()) if has_visible(markdown) else 0
+    happened = f"{name} holds too little text to search in: {found} characters, at least {minimum} are needed."
+    if not found:
+        happened = f"{name} holds no text to search in."
+    return ExtractionError(
+        happened, advice="Upload a file with text." if not found else "Upload a file with more.", reason="empty", retires=True
     )
 
 

@@ -19,7 +19,8 @@ _LANGUAGE = re.compile(r"\s*([A-Za-z]{2})(?:[-_]|\s*\Z)")
 class HtmlExtractor:
     def extract(self, data: Path, *, name: str, limits: Limits, served: Served | None = None) -> Extracted:
         decoded = read_html(data, charset=served.charset if served else "")
-        tree = parse_html(decoded.text)
+        warnings = list(decoded.warnings)
+        tree = parse_html(decoded.text, warnings=warnings)
         if tree is None:
             return _nothing(name, served=served)
         page = describe_page(tree, served=served) if served else None
@@ -41,7 +42,7 @@ class HtmlExtractor:
             language=_language(tree),
             metadata=metadata.fields | {"encoding": decoded.encoding} | ({"canonical": canonical} if canonical else {}),
             truncated=decoded.cut or writer.full,
-            warnings=decoded.warnings,
+            warnings=warnings,
             page=page,
         )
 

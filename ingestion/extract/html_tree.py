@@ -14,6 +14,8 @@ Element: TypeAlias = etree._Element
 # Markup is many times its text; what lies behind this is left out and the document is marked as cut.
 MAX_HTML_BYTES = 5 * MEBIBYTE
 CHARSET_BYTES = 4_096
+# The parser's own bound; what lies deeper is gone with all that follows it.
+TOO_DEEP = "The page is nested more than 2,000 levels deep. What lies deeper, and what comes after it, was left out."
 
 _META_CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]+encoding\s*=\s*[\"']([\w.:-]+)", re.IGNORECASE)
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
@@ -57,13 +59,16 @@ def charset_of(raw: bytes) -> str:
     return (match[1] or match[2]).decode("ascii", "ignore") if match else ""
 
 
-def parse_html(text: str) -> Element | None:
-    """The whole page, hidden parts included; None when there is no element in it."""
-    parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, no_network=True, huge_tree=False)
+def parse_html(text: str, *, warnings: list[str] | None = None) -> Element | None:
+    """The whole page, hidden parts included; None when there is no element in it. `warnings` gets `TOO_DEEP` where that is so."""
+    parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, no_network=True, huge_tree=True)
     try:
-        return etree.fromstring(_XML_DECLARATION.sub("", text).encode("utf-8"), parser=parser)
+        tree = etree.fromstring(_XML_DECLARATION.sub("", text).encode("utf-8"), parser=parser)
     except (etree.ParserError, etree.XMLSyntaxError, ValueError):
-        return None
+        tree = None
+    if warnings is not None and any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log):
+        warnings.append(TOO_DEEP)
+    return tree
 
 
 def text_of(element: Element) -> str:

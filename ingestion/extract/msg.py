@@ -51,12 +51,12 @@ class _Reader:
         mail = Mail(subject=" ".join(own.text(SUBJECT).split()), date=own.time(SUBMITTED) or own.time(DELIVERED))
         mail.message_id = own.text(MESSAGE_ID)[:300]
         mail.people = _people(storage, own)
-        mail.body = self._body(own)
+        mail.body = self._body(own, mail.warnings)
         for number, each in enumerate(storage.below("__attach_version1.0_#", most=MAX_ENTRIES), start=1):
             self._attach(mail, each, number)
         return mail
 
-    def _body(self, own: Properties) -> str:
+    def _body(self, own: Properties, warnings: list[str]) -> str:
         most = self._limits.wanted_chars
         plain = plain_markdown(own.text(BODY), max_chars=most)
         html, charset = own.markup(HTML)
@@ -69,7 +69,7 @@ class _Reader:
                 reader = RtfReader(name=own.name, max_chars=most)
                 reader.read(rtf)
                 plain = reader.markdown
-        return better(plain, fragment_markdown(html, charset=charset, max_chars=most) if html else "")
+        return better(plain, fragment_markdown(html, warnings=warnings, charset=charset, max_chars=most) if html else "")
 
     def _attach(self, mail: Mail, storage: Storage, number: int) -> None:
         own = storage.properties()

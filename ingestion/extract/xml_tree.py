@@ -28,6 +28,7 @@ def parse_xml(data: bytes, *, name: str) -> Element:
 
 def iter_children(pieces: Iterable[bytes], *, tags: Iterable[str], of: Collection[str], name: str) -> Iterator[Element]:
     """Elements of these tags that stand right below one of `of`, each forgotten after its turn: a large part needs no large tree."""
+    pieces = iter(pieces)
     parser = etree.XMLPullParser(events=("end",), tag=tuple(tags), **_SAFE)
     try:
         for piece in pieces:
@@ -36,6 +37,9 @@ def iter_children(pieces: Iterable[bytes], *, tags: Iterable[str], of: Collectio
         parser.close()
         yield from _finished(parser, of)
     except (etree.XMLSyntaxError, ValueError) as error:
+        if _is_too_long(error):
+            for _ in pieces:  # a container that unpacks to more than is allowed says so itself
+                pass
         raise broken_xml(name, error) from error
 
 
@@ -61,9 +65,25 @@ def text_content(element: Element) -> str:
 
 
 def broken_xml(name: str, error: Exception) -> ExtractionError:
-    words = str(error)
-    if "depth" in words.lower():
+    words = str(error).lower()
+    if _is_too_long(error):
+        happened = f"{name} holds a single piece of text of more than ten million characters."
+        return ExtractionError(happened, advice="Split it into paragraphs.", reason="too_large", retires=True)
+    if "entity" in words:
+        return own_entities(name)
+    if "depth" in words:
         happened, reason = f"{name} is nested too deeply to be read.", "damaged"
         return ExtractionError(happened, advice="Save it again in a simpler form.", reason=reason, retires=True)
     advice = "Save it again in the program it comes from."
     return ExtractionError(f"{name} is damaged: its XML ends early or is no XML.", advice=advice, reason="damaged", retires=True)
+
+
+def own_entities(name: str) -> ExtractionError:
+    happened = f"{name} defines entities of its own, as no program that writes such files does."
+    return ExtractionError(happened, advice="Save it again in the program it comes from.", reason="damaged", retires=True)
+
+
+def _is_too_long(error: Exception) -> bool:
+    """Of one text, comment or name: where the parser stops, whatever follows."""
+    words = str(error).lower()
+    return " too long" in words or " too big" in words

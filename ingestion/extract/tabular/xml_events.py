@@ -5,8 +5,8 @@ expat and not lxml: the cells of a sheet take half of the time, and what is read
 from collections.abc import Callable, Generator, Iterator
 from xml.parsers import expat
 
-from config.errors import ExtractionError
 from ingestion.extract.archive import damaged
+from ingestion.extract.xml_tree import own_entities
 
 
 class Handlers:
@@ -61,7 +61,6 @@ def _bare_end(handler: Callable[[str], None]) -> Callable[[str], None]:
 
 def _refuse_doctype(name: str) -> Callable[..., None]:
     def refuse(*_: object) -> None:
-        happened = f"{name} defines entities of its own, as no program that writes such files does."
-        raise ExtractionError(happened, advice="Save it again in the program it comes from.", reason="damaged", retires=True)
+        raise own_entities(name)
 
     return refuse

@@ -100,7 +100,35 @@ def test_an_attribute_of_entities_does_not_grow(read_outside):
     result, seconds = read_outside(word("", extra={PART: text}))
     assert seconds < 10
     assert isinstance(result, ExtractionError)
-    assert result.retires
+    assert (result.retires, "defines entities of its own" in result.message) == (True, True)
+
+
+def test_entities_in_text_that_grow_are_named(read):
+    entities = "".join(f'<!ENTITY e{step} "{f"&e{step - 1};" * 10}">' for step in range(1, 12))
+    text = xml("w:document", f"<w:body>{paragraph('Kept &e11; words.')}</w:body>")
+    with pytest.raises(ExtractionError, match="defines entities of its own"):
+        read(word("", extra={PART: text.replace("?><", f'?><!DOCTYPE a [<!ENTITY e0 "ha">{entities}]><', 1)}), name="a.docx")
+
+
+@pytest.mark.parametrize(
+    ("mebibytes", "words"), [(1_024, "unpacks to more than"), (11, "a single piece of text of more than ten million characters")]
+)
+def test_one_text_without_end_is_told_by_its_size(read_outside, mebibytes, words):
+    out = BytesIO(word("", extra={PART: "x"}))
+    whole = BytesIO()
+    with zipfile.ZipFile(out) as parts, zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for info in parts.infolist():
+            if info.filename != PART:
+                archive.writestr(info.filename, parts.read(info))
+        begin, end = xml("w:document", f"<w:body>{paragraph('|')}</w:body>").encode().split(b"|")
+        with archive.open(PART, "w", force_zip64=True) as body:
+            body.write(begin)
+            for _ in range(mebibytes):
+                body.write(b"a" * 1024 * 1024)
+            body.write(end)
+    refusal, seconds = read_outside(whole.getvalue())
+    assert (refusal.reason, words in refusal.message) == ("too_large", True), refusal
+    assert seconds < 10
 
 
 def test_a_slide_a_thousand_groups_deep(read_outside):

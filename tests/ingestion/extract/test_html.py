@@ -216,7 +216,7 @@ def test_dates_of_the_document_only(read):
 
 def test_short_pages_and_fragments(read):
     assert "Hello lectern world" in read("<p>Hello lectern world</p>", name="a.html").markdown
-    with pytest.raises(ExtractionError, match="no text") as caught:
+    with pytest.raises(ExtractionError, match="too little text") as caught:
         read("<html><body><p>tiny</p><script>a long script is no text at all</script></body></html>", name="a.html")
     assert caught.value.reason == "empty"
 
@@ -238,7 +238,21 @@ def test_encodings(read, encoding, head, text):
 
 def test_deep_nesting(read):
     content = "<html><body><p>Some text at the top of it.</p>" + "<div>" * 20_000 + "and some below" + "</div>" * 20_000
-    assert read(content, name="a.html").markdown.startswith("Some text at the top of it.")
+    extracted = read(content, name="a.html")
+    assert extracted.markdown.startswith("Some text at the top of it.")
+    assert [warning for warning in extracted.warnings if "nested more than 2,000 levels deep" in warning]
+
+
+@pytest.mark.parametrize("depth", [300, 1_000, 2_000])
+def test_deeply_nested_text_is_read(read, depth):
+    boxes = "<div>" * depth + "<p>Inside of all of them.</p>" + "</div>" * depth
+    assert read(f"<h1>Deep</h1>{boxes}<p>After</p>", name="a.html").markdown == "# Deep\n\nInside of all of them.\n\nAfter\n"
+
+
+def test_a_thousand_lists_in_each_other_keep_all_items(read):
+    extracted = read("".join(f"<ul><li>item{number} word" for number in range(1_000)) + "</ul>" * 1_000 + "<p>After</p>", name="a.html")
+    assert all(f"item{number} word" in extracted.markdown for number in range(1_000))
+    assert (extracted.markdown.endswith("After\n"), extracted.warnings) == (True, [])
 
 
 @pytest.mark.parametrize(

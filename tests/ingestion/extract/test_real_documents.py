@@ -31,7 +31,7 @@ def run(sandbox: Sandbox, path: Path, **limits: object) -> Extracted:
 @pytest.mark.parametrize(
     ("name", "reason", "words"),
     [
-        ("invalid.xlsx", "unsupported", "archive"),
+        ("invalid.xlsx", "damaged", "damaged: it is an archive without the parts"),
         ("issue9105_other.pdf", "damaged", "damaged"),
         ("issue15893_reduced.pdf", "encrypted", "needs a password"),
         ("protected_passtika.xlsx", "encrypted", "needs a password"),
