@@ -216,9 +216,10 @@ def _push(run: IngestionRun, document: Document, merged: Merged) -> None:
     file = document.file
     document.epoch += 1
     document.last_error = document.last_reason = ""
-    document.quarantined_hash = None
+    document.quarantined_hash, document.refused_under = None, ""
     document.last_run_id = run.id
-    document.save(update_fields=["file", "media_type", "title", "epoch", "last_error", "last_reason", "quarantined_hash", "last_run_id"])
+    forgotten = ("last_error", "last_reason", "quarantined_hash", "refused_under")
+    document.save(update_fields=["file", "media_type", "title", "epoch", "last_run_id", *forgotten])
     RunItem.objects.create(
         organization_id=run.organization_id,
         run=run,

@@ -150,7 +150,7 @@ def _attach(source: Source, key: str, name: str, blob: Blob, media_type: str, us
     if not made:
         previous = document.file
         # The name and bytes change; the version that was ingested goes on answering until the next run.
-        fresh = {"tombstoned_at": None, "missed_runs": 0, "last_error": "", "last_reason": "", "epoch": F("epoch") + 1}
+        fresh = {"tombstoned_at": None, "missed_runs": 0, "last_error": "", "last_reason": "", "refused_under": "", "epoch": F("epoch") + 1}
         Document.objects.filter(id=document.id).update(file=file, key=name, media_type=media_type, **fresh)
         document.refresh_from_db()
         if previous is not None and not previous.documents.exists():

@@ -83,6 +83,7 @@ def purge_source(source: Source, *, reembed: bool = False, actor: Actor | None =
             chunk_fingerprint="",
             context_fingerprint="",
             quarantined_hash=None,
+            refused_under="",
             etag="",
             last_modified="",
             **({"space": None} if reembed else {}),  # a chunk keeps its vector only within its space
@@ -101,7 +102,7 @@ def reextract_source(
     if outdated_only:
         living = living.exclude(extractor_version=EXTRACTOR_VERSION)
     with maintaining(source, user=user, by=by) as run, claims.writing(run):
-        marked = living.update(extract_fingerprint="", etag="", last_modified="", quarantined_hash=None)
+        marked = living.update(extract_fingerprint="", etag="", last_modified="", quarantined_hash=None, refused_under="")
     return Reextraction(start_run(source, user=user, by=by, **started), marked)
 
 

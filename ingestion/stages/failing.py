@@ -4,6 +4,8 @@ from config.errors import ExtractionError
 from ingestion import claims
 from ingestion.attachments import remove_attachments
 from ingestion.models import IngestionRun, RunItem
+from ingestion.plan import plan_for
+from ingestion.refusals import STANDING, mark
 from ingestion.stages.items import Outcome, close, own
 from kb.models import Document
 
@@ -20,11 +22,18 @@ def fail(run: IngestionRun, item: RunItem, error: ExtractionError) -> None:
         if document is None:
             return
         document.last_error, document.last_reason = error.message, error.reason[:40]
+        document.refused_under = _mark(run, item, error)
         if error.retires:
             document.chunks.all().delete()
             remove_attachments([document.id])
             document.dataset_parts.all().delete()
             document.content_hash = document.markdown = document.answering = None
             document.chunk_count, document.generation, document.warnings = 0, document.generation + 1, []
-        written = ("last_error", "last_reason", "content_hash", "markdown", "answering", "chunk_count", "generation", "warnings")
-        document.save(update_fields=written)
+        written = ("content_hash", "markdown", "answering", "chunk_count", "generation", "warnings")
+        document.save(update_fields=["last_error", "last_reason", "refused_under", *written])
+
+
+def _mark(run: IngestionRun, item: RunItem, error: ExtractionError) -> str:
+    if error.reason not in STANDING or item.content_hash is None:
+        return ""
+    return mark(run, plan_for(run, item.policy), bytes(item.content_hash))

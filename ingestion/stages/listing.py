@@ -11,6 +11,7 @@ from config.registry import Registry
 from ingestion import claims, wakes
 from ingestion.models import IngestionRun, RunItem
 from ingestion.plan import Plan, plan_for
+from ingestion.refusals import stands
 from ingestion.sources.base import Listed
 from ingestion.stages.slices import Slice
 from kb.models import Document
@@ -93,6 +94,8 @@ def item_for(run: IngestionRun, entry: Listed, plan: Plan) -> RunItem:
     elif document.quarantined_hash is not None and bytes(document.quarantined_hash) == entry.content_hash:
         item.stage, item.verdict, item.reason = Stage.DONE, Verdict.FAILED, "quarantined"
         item.error = "These bytes killed their worker in an earlier run. Change the file to have it tried again."
+    elif stands(document, run, plan, entry.content_hash):
+        item.stage, item.verdict, item.reason, item.error = Stage.DONE, Verdict.SKIPPED, document.last_reason, document.last_error
     elif same_bytes and _may_be_cut_again(document, plan):
         item.markdown_id = document.markdown_id
     return item

@@ -59,6 +59,7 @@ def _stored(run: IngestionRun, item: RunItem, document: Document, plan: Plan) ->
         "warnings": [],
         "last_error": "",
         "last_reason": "",
+        "refused_under": "",
         "first_ingested_at": document.first_ingested_at or now,
         "last_ingested_at": now,
         "last_run_id": run.id,

@@ -218,6 +218,7 @@ def _values(run: IngestionRun, document: Document, generation: Generation) -> di
         "answering": document.file_id,  # of the item's epoch, so it is the file that the item was made of
         "content_hash": item.content_hash,
         "quarantined_hash": None,
+        "refused_under": "",
         "extract_fingerprint": item.fingerprints["extract"],
         "extractor_version": extracted.get("extractor_version", ""),
         "chunk_fingerprint": item.fingerprints["chunk"],

@@ -88,6 +88,9 @@ class Document(TenantRow):
     quarantined_hash = models.BinaryField(
         max_length=32, null=True, help_text="Bytes that killed their worker; not tried again until they change."
     )
+    refused_under = models.CharField(
+        max_length=32, blank=True, default="", help_text="Fingerprint of bytes, settings and engines; refused until it is another."
+    )
     extract_fingerprint = models.CharField(max_length=32, blank=True, default="")
     chunk_fingerprint = models.CharField(max_length=32, blank=True, default="")
     context_fingerprint = models.CharField(max_length=32, blank=True, default="")

@@ -52,8 +52,13 @@ def test_an_attachment_is_a_document_with_a_verdict(upload, run_now, documents, 
         "mail.eml/Rules.eml/inside.txt": ("ingested", ""),
     }
     assert documents()["mail.eml/Rules.eml/inside.txt"] == "indexed"
-    again = verdicts(run_now())
+    second = run_now()
+    again = verdicts(second)
     assert (again["mail.eml"], again["mail.eml/rules.md"]) == (("unchanged", ""), ("unchanged", ""))
+    # What is no document does not make every run partial; its file goes on saying why.
+    assert again["mail.eml/setup.exe"] == ("skipped", "binary")
+    assert second.status == "succeeded"
+    assert documents()["mail.eml/setup.exe"] == "failed"
 
 
 def test_attachments_go_with_what_replaces_their_message(upload, run_now, documents):
