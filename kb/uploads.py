@@ -21,7 +21,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from config.errors import ChecksumMismatch, Conflict, Forbidden, Gone, InvalidInput, LecternError, TooLarge, TooManyRequests
+from config.errors import ChecksumMismatch, Conflict, Forbidden, Gone, InvalidInput, LecternError, NotFound, TooLarge, TooManyRequests
 from config.object_store import is_object_store, presigned_put
 from kb import blobs, staging
 from kb.access import Actor
@@ -100,7 +100,11 @@ def signed_url(upload: Upload, *, route: str) -> SignedUrl:
 
 def check_signature(upload_id: str, *, expires: str, signature: str) -> Upload:
     """The upload that an address of ours was signed for. Raises `Forbidden`, the same for a wrong, a changed and an expired address."""
-    valid = expires.isascii() and expires.isdigit() and hmac.compare_digest(_signature(upload_id, int(expires)), signature)
+    valid = (
+        expires.isascii()
+        and expires.isdigit()
+        and hmac.compare_digest(_signature(upload_id, int(expires)).encode(), signature.encode("utf-8", "replace"))
+    )
     upload = (
         Upload.objects.filter(id=upload_id, is_resumable=False).first() if valid and int(expires) > timezone.now().timestamp() else None
     )
@@ -128,12 +132,12 @@ def receive_part(upload: Upload, offset: int, stream: IO[bytes]) -> int:
 
 
 def append(upload: Upload, offset: int, spooled: IO[bytes]) -> int:
-    """Store a piece, then say so; of two that bring the same piece one is refused and leaves nothing."""
+    """Store a piece, then say so; of two that bring the same piece one is refused and leaves nothing. Raises `NotFound`, `Conflict`, `Gone`."""
     size = spooled.seek(0, 2)
     key = staging.save(staging.new_key(upload), spooled)
     try:
         with transaction.atomic():
-            now = Upload.objects.select_for_update(no_key=True).get(id=upload.id)
+            now = _locked(upload)
             require_open(now)
             if now.received != offset:
                 raise Conflict("The bytes are there already.") if not now.is_resumable else _wrong_offset(now.received)
@@ -143,7 +147,7 @@ def append(upload: Upload, offset: int, spooled: IO[bytes]) -> int:
             if now.is_resumable:
                 now.expires_at = timezone.now() + RESUMABLE_FOR
             now.save(update_fields=["parts", "received", "expires_at"])
-    except (LecternError, Upload.DoesNotExist):
+    except LecternError:
         staging.delete([key])
         raise
     upload.received, upload.parts, upload.expires_at = now.received, now.parts, now.expires_at
@@ -207,9 +211,17 @@ def remove_all(organization_id: UUID, limit: int = 500) -> int:
     return len(rows)
 
 
+def _locked(upload: Upload) -> Upload:
+    """Its row, ours until the transaction ends. Raises `NotFound` where somebody gave the upload up meanwhile."""
+    now = Upload.objects.select_for_update(no_key=True).filter(id=upload.id).first()
+    if now is None:
+        raise NotFound("The upload was deleted meanwhile. Begin another.")
+    return now
+
+
 def _claim(upload: Upload) -> None:
     with transaction.atomic():
-        now = Upload.objects.select_for_update(no_key=True).get(id=upload.id)
+        now = _locked(upload)
         require_open(now)
         if not now.parts or (now.received < now.size and (now.is_resumable or not is_object_store())):
             raise Conflict(f"{now.received:,} of {now.size:,} bytes have come. Send the rest, then complete it.", received=now.received)

@@ -37,7 +37,7 @@ class UploadWanted(BaseModel):
     """A file that will be sent in one piece."""
 
     file_name: str = Field(min_length=1, max_length=255, description="A plain name, without a path.")
-    size: int = Field(ge=1, description="Bytes; exactly so many have to come.")
+    size: int = Field(ge=1, strict=True, description="Bytes; exactly so many have to come.")
     sha256: str = Field(pattern=SHA256, description="Of the bytes, in hex; others are refused.")
     media_type: str = Field(
         "", max_length=200, pattern=r"^([\w.+-]+/[\w.+-]+)?$", description="What a browser takes it for; the bytes decide."

@@ -16,6 +16,9 @@ TYPES_BYTES = MEBIBYTE
 MIMETYPE_BYTES = 200
 # An Office file with a password is an OLE2 container around this stream.
 ENCRYPTED_STREAM = "EncryptedPackage"
+MAIN_PART = "/relationships/officeDocument"
+_TAG = re.compile(r"<(?:[\w.-]+:)?(Relationship|Override)\b([^>]*)>")
+_ATTRIBUTE = re.compile(r"([\w.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _ROOT_TYPE = re.compile(rb"<[^>]*full-path=\"/\"[^>]*>")
 
 
@@ -142,14 +145,15 @@ OLE2_FORMATS: tuple[ContainerFormat, ...] = (
 def zip_format(path: Path, *, name: str) -> ContainerFormat:
     """Raises ExtractionError for what is damaged, needs a password, or is not read."""
     with Archive(path, name=name, limits=Limits()) as archive:
-        stated = _stated_types(archive)
+        stated, main = _stated_types(archive), _main_type(archive)
         names = archive.names
         manifest = archive.read_start("META-INF/manifest.xml", limit=TYPES_BYTES)
     if "application/vnd.oasis.opendocument" in stated and b"encryption-data" in manifest:
         raise needs_password(name)
-    for row in ZIP_FORMATS:
-        if any(mark in stated for mark in row.types):
-            return _if_read(row, name=name)
+    for told in (main, stated):
+        for row in ZIP_FORMATS:
+            if any(mark in told for mark in row.types):
+                return _if_read(row, name=name)
     for row in ZIP_FORMATS:
         if any(part.startswith(row.parts) for part in names):
             return _if_read(row, name=name)
@@ -180,13 +184,36 @@ def _if_read(row: ContainerFormat, *, name: str) -> ContainerFormat:
 
 def _stated_types(archive: Archive) -> str:
     """What the container says that it is: the content types of Office, the mimetype of OpenDocument and EPUB."""
-    types = archive.read_start("[Content_Types].xml", limit=TYPES_BYTES)
+    types = _office_types(archive)
     own = archive.read_start("mimetype", limit=MIMETYPE_BYTES)
     if not types and not own and (root := _ROOT_TYPE.search(archive.read_start("META-INF/manifest.xml", limit=TYPES_BYTES))):
         own = root[0]
-    if types.startswith((b"\xff\xfe", b"\xfe\xff")):
-        types = types.decode("utf-16", "ignore").encode()
-    return (types + b" " + own).decode("utf-8", "ignore")
+    return types + " " + own.decode("utf-8", "ignore")
+
+
+def _main_type(archive: Archive) -> str:
+    """The content type of the part that an Office package says is its document; others may be named that are not there."""
+    relations = _xml_start(archive, "_rels/.rels")
+    targets = {
+        "/" + row.get("Target", "").lstrip("/") for row in _rows(relations, "Relationship") if row.get("Type", "").endswith(MAIN_PART)
+    }
+    types = _rows(_office_types(archive), "Override")
+    return " ".join(row.get("ContentType", "") for row in types if row.get("PartName") in targets)
+
+
+def _office_types(archive: Archive) -> str:
+    return _xml_start(archive, "[Content_Types].xml")
+
+
+def _xml_start(archive: Archive, part: str) -> str:
+    start = archive.read_start(part, limit=TYPES_BYTES)
+    return start.decode("utf-16" if start.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8", "ignore")
+
+
+def _rows(xml: str, tag: str) -> list[dict[str, str]]:
+    """The attributes of every element of that name. A package names few; it is read as it stands, whatever else is wrong with it."""
+    found = (element[2] for element in _TAG.finditer(xml) if element[1] == tag)
+    return [{name: double or single for name, double, single in _ATTRIBUTE.findall(attributes)} for attributes in found]
 
 
 def _stream_names(path: Path) -> set[str]:

@@ -1,6 +1,7 @@
 """The recognize stage: wanted parts → text, one at a time, each committed at once. What is in flight is all that a kill repeats."""
 
 import logging
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -11,13 +12,15 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
-from config.errors import ExtractionError, LecternError, Unavailable
+from config.errors import ExtractionError, LecternError, ProviderError, Unavailable
 from ingestion import claims
 from ingestion.children import recognizer
+from ingestion.extract.encodings import clean
 from ingestion.models import IngestionRun, RecognizedPart, RunItem
+from ingestion.models.parts import WAITING
 from ingestion.outages import insist
 from ingestion.plan import plan_for
 from ingestion.recognition import Recognition, recognition_for
@@ -31,6 +34,8 @@ log = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 3
 MAX_FAILURES = 8
+MAX_UNANSWERED = 3  # a call that brings nothing may have been paid, and held the slot of everybody
+HELD_BACK = 10_000  # parts that wait for a service that fails
 LEASE_MARGIN = 10.0  # seconds between the end of the longest recognition, and the call that may follow it, and the commit
 OUTAGE_SECONDS = 10.0
 
@@ -121,21 +126,24 @@ def _work_part(run: IngestionRun, wanted: Wanted, files: _Files) -> None:
     row = wanted.row
     plan = plan_for(run, wanted.item.policy)
     recognition = recognition_for(run.organization_id, ocr=plan.ocr, policy=plan.policy)
+    began = time.monotonic()
     try:
         found = _recognize(wanted, recognition, files.path(wanted.item.blob))
+        # Read is read: also a run that was closed meanwhile leaves it to whoever wants the part next. What cannot be kept counts as a
+        # failure like any other: it would be asked for, and paid, again and again.
+        insist(partial(_keep, row, found))
     except ExtractionError as error:
         insist(partial(_give_up, row, error.message, retires=error.retires))
     except Unavailable as error:
         insist(partial(_put_off, row, error.message, seconds=OUTAGE_SECONDS))
+    except ProviderError as error:
+        insist(partial(_wait_for_service, row, error, held=time.monotonic() - began))
     except LecternError as error:
         insist(partial(_put_off, row, error.message, seconds=_wait(row, error), failed=True, final=not error.transient))
     except Exception as error:
         log.exception("A part of %s could not be recognized.", wanted.item)
         message = f"Recognizing it stopped with {type(error).__name__}: {error}"
         insist(partial(_put_off, row, message, seconds=_wait(row, None), failed=True))
-    else:
-        # Read is read: also a run that was closed meanwhile leaves it to whoever wants the part next.
-        insist(partial(_keep, row, found))
     _note_progress(run, wanted.item)
 
 
@@ -158,13 +166,32 @@ def _keep(row: RecognizedPart, found: Mapping[str, Any]) -> None:
 
 def _give_up(row: RecognizedPart, message: str, *, retires: bool) -> None:
     mine = RecognizedPart.objects.filter(id=row.id, lease_token=row.lease_token, text=None)
-    mine.update(error=message[:2000], retires=retires, lease_token=None, lease_until=None)
+    mine.update(error=clean(message)[0][:2000], retires=retires, lease_token=None, lease_until=None)
 
 
-def _put_off(row: RecognizedPart, message: str, *, seconds: float, failed: bool = False, final: bool = False) -> None:
-    """Try again later; nobody died. After many failures in a row the part is given up with the last one's words."""
+def _wait_for_service(row: RecognizedPart, error: ProviderError, *, held: float) -> None:
+    """Try again later, and until then nothing else of the organization by that service: the longer it `held` us (seconds), the longer it
+    is let alone, so that the parts of others come first."""
+    seconds = max(_wait(row, error), held * 2 ** (row.failures + 1))
+    most = MAX_FAILURES if error.extra.get("upstream_status") else MAX_UNANSWERED
+    _put_off(row, error.message, seconds=seconds, failed=True, final=not error.transient, most=most)
+    if not error.transient:
+        return
+    until = timezone.now() + timedelta(seconds=seconds)
+    with transaction.atomic():
+        waiting = RecognizedPart.objects.select_for_update(skip_locked=True).filter(
+            WAITING, organization_id=row.organization_id, kind=row.kind, lease_token=None
+        )
+        held_back = list(waiting.exclude(not_before__gte=until).values_list("id", flat=True)[:HELD_BACK])
+        RecognizedPart.objects.filter(id__in=held_back).update(not_before=until)
+
+
+def _put_off(
+    row: RecognizedPart, message: str, *, seconds: float, failed: bool = False, final: bool = False, most: int = MAX_FAILURES
+) -> None:
+    """Try again later; nobody died. After `most` failures in a row the part is given up with the last one's words."""
     failures = row.failures + failed
-    if final or failures >= MAX_FAILURES:
+    if final or failures >= most:
         _give_up(row, message, retires=False)
         return
     RecognizedPart.objects.filter(id=row.id, lease_token=row.lease_token, text=None).update(

@@ -1,10 +1,12 @@
 """Speech and descriptions by services that somebody bound, and speech by the engine of this installation, through the stages of a run."""
 
+import json
 from importlib.util import find_spec
 from uuid import uuid4
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils import timezone
 
 from config.errors import ExtractionError
 from ingestion.models import IngestionRun, RecognizedPart, RunItem
@@ -109,6 +111,70 @@ def test_a_busy_service_is_asked_again_and_a_refusal_ends_it(bound, source):
     assert item.reason == "not_recognized"
     assert "refuses the credential" in item.error
     assert "sk-of" not in item.error
+
+
+def test_an_answer_with_what_no_database_holds_is_cleaned_and_asked_for_once(bound, source):
+    bound.seen = "A chart \ud800 of \x00 spring."
+    document = put(source, "chart.png", saved(blank_page()))
+    assert go(start_run(source)).status == "succeeded"
+    document.refresh_from_db()
+    assert blobs.read_text(document.markdown) == "Description: A chart \ufffd of  spring."
+    assert len(bound.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [{"start": "abc"}, {"end": "1e999"}, {"avg_logprob": 1e9}, {"no_speech_prob": "x"}, {"start": -5, "end": [1]}, {"avg_logprob": {}}],
+    ids=str,
+)
+def test_numbers_that_are_none_cost_no_second_call(bound, source, odd):
+    segment = {"start": 0, "end": 2, "text": " Nine \ud800 o'clock.\x00", "avg_logprob": -0.1, "no_speech_prob": 0.01} | odd
+    bound.answer_next = [json.dumps({"text": "Nine", "language": "\x00\ud800", "segments": [segment]}).encode()]
+    document = put(source, "note.wav", wav_file((3, 0.3)))
+    assert go(start_run(source)).status == "succeeded"
+    document.refresh_from_db()
+    assert blobs.read_text(document.markdown) == "[0:00:00] Nine \ufffd o'clock."
+    assert len(bound.requests) == 1
+
+
+@pytest.mark.parametrize("duration", [b'"x"', b"NaN", b"1e999", b"-1"])
+def test_a_duration_that_is_none_costs_no_second_call(bound, source, duration):
+    bound.answer_next = [b'{"text": "Nine.\\u0000", "duration": %s}' % duration]
+    put(source, "note.wav", wav_file((3, 0.3)))
+    assert go(start_run(source)).status == "succeeded"
+    assert len(bound.requests) == 1
+
+
+def test_an_answer_that_cannot_be_kept_counts_as_a_failure(bound, source, monkeypatch):
+    def refuse(row, found):
+        raise ValueError("no room for it")
+
+    monkeypatch.setattr("ingestion.stages.recognize._keep", refuse)
+    put(source, "chart.png", saved(blank_page()))
+    go(start_run(source), "crawl", "extract", "recognize")
+    part = RecognizedPart.objects.get()
+    assert (part.failures, part.attempts, part.lease_token) == (1, 0, None)
+    assert part.not_before is not None
+
+
+def test_a_slow_service_is_let_alone_after_each_call_and_asked_three_times(bound, source, monkeypatch):
+    """The slot of the stage is everybody's: what waits for that service waits with it, and longer each time."""
+    monkeypatch.setattr("ingestion.recognizing.LONGEST_CALL_SECONDS", 1.0)
+    bound.slow_seconds = 1.5
+    for name, seconds in (("first.wav", 3), ("second.wav", 4)):
+        put(source, name, wav_file((seconds, 0.3)))
+    run = start_run(source)
+    go(run, "crawl", "extract", "recognize")
+    assert len(bound.requests) == 1
+    assert sorted(RecognizedPart.objects.values_list("failures", flat=True)) == [0, 1]
+    now = timezone.now()
+    assert all((part.not_before - now).total_seconds() > 1 for part in RecognizedPart.objects.all())
+    tried = RecognizedPart.objects.get(failures=1).id
+    for _ in range(2):
+        RecognizedPart.objects.filter(id=tried).update(not_before=None)
+        go(run, "recognize")
+    assert RecognizedPart.objects.get(id=tried).error
+    assert len(bound.requests) == 3
 
 
 def test_a_picture_is_described_where_a_model_is_bound(bound, source):

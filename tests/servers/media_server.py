@@ -7,6 +7,7 @@ import base64
 import io
 import json
 import threading
+import time
 import wave
 from dataclasses import dataclass, field
 from email.parser import BytesParser
@@ -28,11 +29,14 @@ class Received:
 
 
 class MediaServer:
-    """On a free port of 127.0.0.1. `said`: what each recording says; `seen`: what each picture shows. `fail_next` statuses come first."""
+    """On a free port of 127.0.0.1. `said`: what each recording says; `seen`: what each picture shows. `fail_next` statuses come first, then the
+    bodies of `answer_next` as they stand. Every answer to a good request takes `slow_seconds`."""
 
     def __init__(self, *, said: str = "", seen: str = "", plain: bool = False) -> None:
         self.said, self.seen, self.plain = said, seen, plain
         self.fail_next: list[int] = []
+        self.answer_next: list[bytes] = []
+        self.slow_seconds = 0.0
         self.requests: list[Received] = []
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler_for(self))
         self._http.daemon_threads = True
@@ -92,6 +96,9 @@ def _handler_for(server: MediaServer) -> type[BaseHTTPRequestHandler]:
 
         def _send(self, status: int, document: dict[str, Any]) -> None:
             content = json.dumps(document).encode()
+            if status == 200:
+                time.sleep(server.slow_seconds)
+                content = server.answer_next.pop(0) if server.answer_next else content
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))

@@ -2,12 +2,14 @@
 
 import hashlib
 from datetime import timedelta
+from io import BytesIO
 from urllib.parse import urlsplit
 
 import pytest
 from django.core.files.storage import default_storage
 from django.utils import timezone
 
+from config.errors import NotFound
 from kb import uploads
 from kb.models import ApiKey, Document, Grant, KnowledgeBase, Membership, Organization, Upload
 from tests.samples.pdfs import text_pdf
@@ -101,6 +103,28 @@ def test_a_changed_or_expired_address_is_refused(ask, anonymous):
     late = uploads._signature(given["upload_id"], expired)
     path = urlsplit(given["upload_url"]).path
     assert put(anonymous, f"{path}?expires={expired}&signature={late}", NOTE).status_code == 403
+
+
+def test_a_signature_in_other_letters_is_refused_like_any_other(ask, anonymous):
+    path = urlsplit(ask().json()["upload_url"]).path
+    for signature in ("%C3%A9", "%00", "%ED%A0%80"):
+        assert anonymous.put(f"{path}?expires=1&signature={signature}", NOTE, content_type="application/octet-stream").status_code == 403
+
+
+@pytest.mark.parametrize("size", [True, "5", 5.0])
+def test_a_size_is_a_whole_number(ask, size):
+    assert ask(size=size).status_code == 400
+
+
+def test_an_upload_that_is_deleted_beside_is_not_there(ask, anonymous):
+    given = ask().json()
+    assert put(anonymous, given["upload_url"], NOTE).status_code == 204
+    upload = Upload.objects.get(id=given["upload_id"])  # as a request holds it that is about to complete it
+    uploads.cancel(Upload.objects.get(id=upload.id))
+    with pytest.raises(NotFound, match="deleted meanwhile"), uploads.taken_over(upload):
+        pass
+    with pytest.raises(NotFound, match="deleted meanwhile"):
+        uploads.receive(upload, BytesIO(NOTE))
 
 
 def test_what_expired_cannot_be_completed_and_is_collected(ask, editor, anonymous):
