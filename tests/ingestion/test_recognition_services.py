@@ -153,7 +153,8 @@ def test_an_answer_that_cannot_be_kept_counts_as_a_failure(bound, source, monkey
     put(source, "chart.png", saved(blank_page()))
     go(start_run(source), "crawl", "extract", "recognize")
     part = RecognizedPart.objects.get()
-    assert (part.failures, part.attempts, part.lease_token) == (1, 0, None)
+    assert part.failures == len(bound.requests) >= 1
+    assert (part.attempts, part.lease_token) == (0, None)
     assert part.not_before is not None
 
 
