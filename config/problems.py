@@ -23,6 +23,7 @@ from rest_framework.views import set_rollback
 
 from config.body import invalid
 from config.errors import Forbidden, InvalidInput, LecternError, NotAuthenticated, NotFound, TooLarge, TooManyRequests, Unavailable
+from config.limits import DISK_FULL, is_disk_full
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +81,8 @@ def translate(error: BaseException | None) -> LecternError | None:
             return InvalidInput("The request cannot be read. Correct its form and send it again.")
         case OperationalError() | InterfaceError() | PoolTimeout():
             return Unavailable("The database does not answer or has no free connection. Try again in a moment.", retry_after=2)
+        case OSError() if is_disk_full(error):
+            return Unavailable(DISK_FULL, retry_after=60)
         case RedisConnectionError() | RedisTimeoutError():
             return Unavailable("Redis does not answer. Try again in a moment.", retry_after=2)
     return None

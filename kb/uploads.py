@@ -100,11 +100,9 @@ def signed_url(upload: Upload, *, route: str) -> SignedUrl:
 
 def check_signature(upload_id: str, *, expires: str, signature: str) -> Upload:
     """The upload that an address of ours was signed for. Raises `Forbidden`, the same for a wrong, a changed and an expired address."""
-    valid = (
-        expires.isascii()
-        and expires.isdigit()
-        and hmac.compare_digest(_signature(upload_id, int(expires)).encode(), signature.encode("utf-8", "replace"))
-    )
+    # As bytes: the comparison takes no text of other letters.
+    given = signature.encode("utf-8", "replace")
+    valid = expires.isascii() and expires.isdigit() and hmac.compare_digest(_signature(upload_id, int(expires)).encode(), given)
     upload = (
         Upload.objects.filter(id=upload_id, is_resumable=False).first() if valid and int(expires) > timezone.now().timestamp() else None
     )
@@ -132,7 +130,9 @@ def receive_part(upload: Upload, offset: int, stream: IO[bytes]) -> int:
 
 
 def append(upload: Upload, offset: int, spooled: IO[bytes]) -> int:
-    """Store a piece, then say so; of two that bring the same piece one is refused and leaves nothing. Raises `NotFound`, `Conflict`, `Gone`."""
+    """Store a piece, then say so; of two that bring the same piece one is refused and leaves nothing.
+
+    Raises `NotFound`, `Conflict`, `Gone`."""
     size = spooled.seek(0, 2)
     key = staging.save(staging.new_key(upload), spooled)
     try:

@@ -38,6 +38,9 @@ REFUSED_FUNCTIONS = frozenset(
 SYSTEM_TABLES = ("duckdb_", "pg_", "pragma_", "sqlite_")
 _LOCAL_NAME = re.compile(r"\w+")
 FETCHED = 500
+# In the words of a type; names and values in quotes are none of it.
+_INTERVAL = re.compile(r"\"[^\"]*\"|'[^']*'|\b(INTERVAL)\b")
+TOO_DEEP = "The query is nested too deeply. Write it with fewer levels."
 
 
 class Refused(Exception):
@@ -78,7 +81,9 @@ def run_query(sql: str, views: Sequence[View], *, max_rows: int, seconds: float,
         stop = threading.Timer(seconds, database.interrupt)
         stop.start()
         try:
-            return _fetch(database.execute(statement), max_rows=max_rows)
+            return _answer(database, statement, max_rows=max_rows)
+        except RecursionError as error:
+            raise Refused(TOO_DEEP, reason="invalid_query") from error
         except duckdb.InterruptException as error:
             message = f"The query took longer than {seconds:g} seconds. Narrow it by a WHERE, or aggregate before you join."
             raise Refused(message, reason="time_limit") from error
@@ -107,7 +112,10 @@ def _one_select(database: duckdb.DuckDBPyConnection, sql: str, views: Sequence[V
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise Refused("Send exactly one SELECT statement (WITH … SELECT is one too).", reason="not_a_select")
     statement = statements[0].query.strip().rstrip(";")
-    tree = json.loads(database.execute("SELECT json_serialize_sql(?)", [statement]).fetchone()[0])  # type: ignore[index]
+    try:
+        tree = json.loads(database.execute("SELECT json_serialize_sql(?)", [statement]).fetchone()[0])  # type: ignore[index]
+    except (RecursionError, duckdb.Error) as error:
+        raise Refused(TOO_DEEP, reason="invalid_query") from error
     if tree.get("error"):
         raise Refused("Send exactly one SELECT statement; PIVOT and the like are not read.", reason="not_a_select")
     known = {name.casefold() for view in views for name in view.names}
@@ -156,6 +164,18 @@ def _nodes(value: Any) -> Iterator[dict[str, Any]]:
             waiting += each.values()
         elif isinstance(each, list):
             waiting += each
+
+
+def _answer(database: duckdb.DuckDBPyConnection, statement: str, *, max_rows: int) -> Rows:
+    """Intervals come as DuckDB writes them: Python's have no months, and would make 150 days of five of them."""
+    described = [(str(name), str(kind)) for name, kind, *_ in database.execute(f"DESCRIBE {statement}").fetchall()]
+    texts = [_INTERVAL.sub(lambda found: "VARCHAR" if found[1] else found[0], kind) for _, kind in described]
+    if all(text == kind for text, (_, kind) in zip(texts, described, strict=True)):
+        return _fetch(database.execute(statement), max_rows=max_rows)
+    names = [f"c{place}" for place in range(len(described))]
+    chosen = ", ".join(f"CAST({name} AS {text})" for name, text in zip(names, texts, strict=True))
+    found = _fetch(database.execute(f"SELECT {chosen} FROM ({statement}\n) AS t({', '.join(names)})"), max_rows=max_rows)  # noqa: S608
+    return Rows([{"name": name, "type": kind} for name, kind in described], found.rows, found.truncated)
 
 
 def _fetch(answer: duckdb.DuckDBPyConnection, *, max_rows: int) -> Rows:

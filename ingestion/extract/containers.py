@@ -194,9 +194,8 @@ def _stated_types(archive: Archive) -> str:
 def _main_type(archive: Archive) -> str:
     """The content type of the part that an Office package says is its document; others may be named that are not there."""
     relations = _xml_start(archive, "_rels/.rels")
-    targets = {
-        "/" + row.get("Target", "").lstrip("/") for row in _rows(relations, "Relationship") if row.get("Type", "").endswith(MAIN_PART)
-    }
+    documents = [row for row in _rows(relations, "Relationship") if row.get("Type", "").endswith(MAIN_PART)]
+    targets = {"/" + row.get("Target", "").lstrip("/") for row in documents}
     types = _rows(_office_types(archive), "Override")
     return " ".join(row.get("ContentType", "") for row in types if row.get("PartName") in targets)
 

@@ -1,5 +1,6 @@
 """The bound on request bodies, on a real server."""
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -64,3 +65,28 @@ def test_a_chunked_body_is_counted(port):
     status, body = post(port, (b"x" * 300 for _ in range(10)), encode_chunked=True, headers={"Transfer-Encoding": "chunked"})
     assert status == 413
     assert "1,000 bytes" in json.loads(body)["detail"]
+
+
+def test_a_disk_that_is_full_is_told():
+    """A body that does not fit is received on a real full device."""
+
+    async def spooling(scope, receive, send) -> None:
+        with open("/dev/full", "wb", buffering=0) as device:
+            device.write((await receive())["body"])
+
+    async def ask() -> list[dict]:
+        sent: list[dict] = []
+
+        async def receive() -> dict:
+            return {"type": "http.request", "body": b"x" * 10, "more_body": False}
+
+        async def send(message: dict) -> None:
+            sent.append(message)
+
+        await BodyLimit(spooling, max_bytes=LIMIT)({"type": "http", "headers": []}, receive, send)
+        return sent
+
+    start, body = asyncio.run(ask())
+    assert start["status"] == 503
+    assert (b"content-type", b"application/problem+json") in start["headers"]
+    assert "disk of this server is full" in json.loads(body["body"])["detail"]

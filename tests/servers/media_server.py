@@ -29,8 +29,8 @@ class Received:
 
 
 class MediaServer:
-    """On a free port of 127.0.0.1. `said`: what each recording says; `seen`: what each picture shows. `fail_next` statuses come first, then the
-    bodies of `answer_next` as they stand. Every answer to a good request takes `slow_seconds`."""
+    """On a free port of 127.0.0.1. `said`: what each recording says; `seen`: what each picture shows. `fail_next` statuses come first, then
+    the bodies of `answer_next` as they stand. Every answer to a good request takes `slow_seconds`."""
 
     def __init__(self, *, said: str = "", seen: str = "", plain: bool = False) -> None:
         self.said, self.seen, self.plain = said, seen, plain

@@ -4,6 +4,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import ClassVar
 
+from config.errors import ExtractionError
 from ingestion.extract.base import Extracted, Limits, Served
 from ingestion.extract.tabular.markdown import write_sheet
 from ingestion.extract.tabular.readers import READERS
@@ -32,6 +33,8 @@ class _TabularExtractor:
                     length += len(text.markdown) + 2
                 if length >= limits.wanted_chars:
                     break
+        if not parts and warnings:
+            raise ExtractionError(f"{name} has no text within the limits. {' '.join(warnings)}", reason="empty", retires=True)
         return Extracted(
             markdown="\n\n".join(parts),
             title=Path(name).stem,

@@ -63,7 +63,8 @@ WANTS_MORE = {
         "SELECT * FROM (WITH \"/etc/passwd\" AS (SELECT 1) SELECT 1) a, \"/etc/passwd\"",
         "SELECT * FROM (WITH duckdb_logs AS (SELECT 1) SELECT 1) a, duckdb_logs",
     ],
-    "invalid_query": ["SELECT", "SELECT no_such FROM sales", "SELECT $1", "SELECT " + "(" * 5000 + "1" + ")" * 5000, "SELECT 'x'::INTEGER"],
+    "invalid_query": ["SELECT", "SELECT no_such FROM sales", "SELECT $1", "SELECT " + "(" * 5000 + "1" + ")" * 5000, "SELECT 'x'::INTEGER",
+                      "SELECT * FROM (" * 800 + "SELECT 1" + ")" * 800, "SELECT " + "[" * 600 + "1" + "]" * 600],
 }  # fmt: skip
 BOMBS = {
     "memory_limit": [

@@ -193,7 +193,7 @@ def test_a_dataset_of_somebody_else_cannot_be_joined(sales, ask, stranger, other
 def test_values_are_json_whatever_they_are(sales, ask):
     sql = (
         "SELECT 9007199254740993 AS big, 1.5::DECIMAL(4,2) AS exact, 'nan'::DOUBLE AS nan, '\\x00a'::BLOB AS bytes, [1, NULL] AS list,"
-        " {'a': DATE '2024-01-01'} AS struct, TIMESTAMPTZ '2024-01-01 10:00:00+02' AS zoned, INTERVAL 3 DAY AS span,"
+        " {'a': DATE '2024-01-01'} AS struct, TIMESTAMPTZ '2024-01-01 10:00:00+02' AS zoned, INTERVAL 5 MONTH AS span, [INTERVAL 3 DAY] AS spans,"
         " 0.123456789012345678901234567890::DECIMAL(38,30) AS long"
     )
     answer = ask(sales, sql)
@@ -207,7 +207,8 @@ def test_values_are_json_whatever_they_are(sales, ask):
         "list": [1, None],
         "struct": {"a": "2024-01-01"},
         "zoned": "2024-01-01T08:00:00+00:00",
-        "span": "3 days, 0:00:00",
+        "span": "5 months",
+        "spans": ["3 days"],
         "long": "0.123456789012345678901234567890",
     }
     json.dumps(answer.json(), allow_nan=False)

@@ -2,6 +2,8 @@
 
 import datetime as dt
 import time
+import zipfile
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from config.errors import ExtractionError
 from ingestion.extract import Limits
 from ingestion.extract.tabular import read_sheets
+from tests.samples.containers import zip_file
 from tests.samples.workbooks import STRICT, column_name, sheet_data, workbook
 
 TABLE = [["name", "amount"], ["Ada", 1.5], ["Bob", 2]]
@@ -179,3 +182,18 @@ def test_refusals(read, parts, reason):
 
 def test_column_names():
     assert [column_name(place) for place in (0, 25, 26, 701, 702, 16_383)] == ["A", "Z", "AA", "ZZ", "AAA", "XFD"]
+
+
+def test_cells_beyond_the_columns_say_the_limit(read):
+    row = f'<row r="1"><c r="{column_name(150)}1" t="inlineStr"><is><t>far out</t></is></c></row>'
+    with pytest.raises(ExtractionError, match=r"Only the first 100 of 15[01] columns of sheet A"):
+        read(workbook({"A": f"<sheetData>{row}</sheetData>"}), name="a.xlsx", max_columns=100)
+
+
+def test_a_workbook_that_also_names_a_word_part_is_a_workbook(read):
+    with zipfile.ZipFile(BytesIO(workbook({"A": TABLE}))) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    word = b"application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+    types = b'<Override PartName="/word/document.xml" ContentType="%s"/></Types>' % word
+    parts["[Content_Types].xml"] = parts["[Content_Types].xml"].replace(b"</Types>", types)
+    assert read(zip_file(parts), name="a.xlsx").media_type.endswith("spreadsheetml.sheet")
