@@ -34,6 +34,7 @@ COLLECT_AFTER = timedelta(hours=1)
 BUSY_FOR = timedelta(minutes=5)
 MOST_OPEN = 200  # of one organization
 MOST_PARTS = 10_000
+MOST_DIGITS = 15  # of the seconds at which an address expires
 _SIGNER_SALT = "lectern.uploads"
 
 
@@ -102,7 +103,8 @@ def check_signature(upload_id: str, *, expires: str, signature: str) -> Upload:
     """The upload that an address of ours was signed for. Raises `Forbidden`, the same for a wrong, a changed and an expired address."""
     # As bytes: the comparison takes no text of other letters.
     given = signature.encode("utf-8", "replace")
-    valid = expires.isascii() and expires.isdigit() and hmac.compare_digest(_signature(upload_id, int(expires)).encode(), given)
+    is_time = expires.isascii() and expires.isdigit() and len(expires) <= MOST_DIGITS
+    valid = is_time and hmac.compare_digest(_signature(upload_id, int(expires)).encode(), given)
     upload = (
         Upload.objects.filter(id=upload_id, is_resumable=False).first() if valid and int(expires) > timezone.now().timestamp() else None
     )

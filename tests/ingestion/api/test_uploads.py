@@ -109,6 +109,7 @@ def test_a_signature_in_other_letters_is_refused_like_any_other(ask, anonymous):
     path = urlsplit(ask().json()["upload_url"]).path
     for signature in ("%C3%A9", "%00", "%ED%A0%80"):
         assert anonymous.put(f"{path}?expires=1&signature={signature}", NOTE, content_type="application/octet-stream").status_code == 403
+    assert put(anonymous, f"{path}?expires={'9' * 5000}&signature=x", NOTE).status_code == 403
 
 
 @pytest.mark.parametrize("size", [True, "5", 5.0])
