@@ -27,6 +27,9 @@ REFUSED, UNKNOWN = ERROR | errno.EPERM, ERROR | errno.ENOSYS
 CLONE_THREAD, CLONE_NEW_NAMESPACES = 0x10000, 0x7E020080
 # What isatty and the like ask; other requests reach drivers and file attributes.
 TERMINAL_REQUESTS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
+# Descriptors, flags and locks. Others name a process or a signal for the kernel to send (F_SETOWN, F_SETSIG), or hold up whoever opens the
+# file (F_SETLEASE).
+FILE_COMMANDS = (*range(8), 36, 37, 38, 1030, 1032)
 
 Instruction = tuple[int, int, int, int]  # code, instructions to skip if true, if false, operand
 
@@ -81,6 +84,9 @@ def program(machine: str, *, pid: int, programs: bool = False, any_signal: bool 
         wanted += _judged(syscalls.KILL[index], _one_of(0, pid)) + _judged(syscalls.TGKILL[index], _one_of(0, pid))
     wanted += _judged(syscalls.PRLIMIT[index], _is_null(2))
     wanted += _judged(syscalls.IOCTL[index], _one_of(1, *TERMINAL_REQUESTS))
+    wanted += _judged(syscalls.FCNTL[index], _one_of(1, *FILE_COMMANDS))
+    # Any other mode may take room on the disk that the size of the file does not tell.
+    wanted += _judged(syscalls.FALLOCATE[index], _one_of(1, 0))
     wanted += _judged(syscalls.PRCTL[index], [(LOAD, 0, 0, _low(0)), (IF_EQUAL, 0, 1, PR_SET_PDEATHSIG), (RETURN, 0, 0, REFUSED)])
     return [*wanted, (RETURN, 0, 0, ALLOW)]
 

@@ -15,7 +15,9 @@ OTHER_PROCESSES: dict[str, Numbers] = {
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "process_madvise": (440, 440),
     "kcmp": (312, 272), "process_mrelease": (448, 448), "pidfd_open": (434, 434), "pidfd_getfd": (438, 438),
     "pidfd_send_signal": (424, 424), "tkill": (200, 130), "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240),
-    "setpriority": (141, 140),
+    "setpriority": (141, 140), "sched_setaffinity": (203, 122), "sched_setscheduler": (144, 119), "sched_setparam": (142, 118),
+    "sched_setattr": (314, 274), "ioprio_set": (251, 30), "migrate_pages": (256, 238), "move_pages": (279, 239),
+    "get_robust_list": (274, 100),
     # The parent kills the process group, and the child shall not leave it.
     "setpgid": (109, 154), "setsid": (112, 157),
     "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "semget": (64, 190), "semop": (65, 193), "semctl": (66, 191),
@@ -29,6 +31,8 @@ FILES: dict[str, Numbers] = {
     "lremovexattr": (198, 15), "fremovexattr": (199, 16), "utime": (132, None), "utimes": (235, None), "futimesat": (261, None),
     "utimensat": (280, 88), "truncate": (76, 45), "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265),
     "fanotify_init": (300, 262), "fanotify_mark": (301, 263), "quotactl": (179, 60), "quotactl_fd": (443, 443),
+    # They see the names in any folder.
+    "inotify_init": (253, None), "inotify_init1": (294, 26), "inotify_add_watch": (254, 27),
     # Bytes in memory that neither the limit of memory nor that of files sees.
     "memfd_create": (319, 279), "memfd_secret": (447, 447),
 }  # fmt: skip
@@ -45,7 +49,10 @@ SYSTEM: dict[str, Numbers] = {
     "lookup_dcookie": (212, 18), "setrlimit": (160, 164), "setuid": (105, 146), "setgid": (106, 144), "setreuid": (113, 145),
     "setregid": (114, 143), "setresuid": (117, 147), "setresgid": (119, 149), "setgroups": (116, 159), "setfsuid": (122, 151),
     "setfsgid": (123, 152), "capset": (126, 91), "execveat": (322, 281),
+    # They use up what all processes share, or hold all of them up.
+    "io_setup": (206, 0), "sync": (162, 81), "syncfs": (306, 267),
 }  # fmt: skip
 
 # Judged by their arguments, in seccomp.py; clone3 hides its own behind a pointer, and libraries do without it.
 CLONE, CLONE3, KILL, TGKILL, PRLIMIT, IOCTL, PRCTL = (56, 220), (435, 435), (62, 129), (234, 131), (302, 261), (16, 29), (157, 167)
+FCNTL, FALLOCATE = (72, 25), (285, 47)

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import errno
+import fcntl
 import json
 import os
 import resource
@@ -18,6 +19,8 @@ from pathlib import Path
 from ingestion.extract import child
 from ingestion.extract.base import Extracted, ExtractedFile, Limits, Served
 from ingestion.extract.formats import EXTRACTORS
+
+F_SETSIG, F_SETOWN_EX = 10, 15
 
 
 class HostileExtractor:
@@ -111,6 +114,25 @@ def _link(outbox: Path | None, name: str) -> None:
     os.link(lent, outbox / name)  # type: ignore[operator]
 
 
+def _schedule(outbox: Path | None, what: str, pid: int) -> None:
+    """Of the process `pid`; 0 is our own thread."""
+    if what == "affinity":
+        os.sched_setaffinity(pid, {0})
+    elif what == "scheduler":
+        os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
+    else:
+        os.setpriority(os.PRIO_PROCESS, pid, 19)
+
+
+def _signal_by_file(outbox: Path | None, pid: int, number: int) -> None:
+    """Asks the kernel to signal another process when a pipe can be read, and makes it so."""
+    reading, writing = os.pipe()
+    fcntl.fcntl(reading, fcntl.F_SETOWN, pid)
+    fcntl.fcntl(reading, F_SETSIG, number)
+    fcntl.fcntl(reading, fcntl.F_SETFL, os.O_ASYNC)
+    os.write(writing, b"x")
+
+
 LIBC = ctypes.CDLL(None, use_errno=True)
 DEEDS: dict[str, Callable[..., object]] = {
     "read": lambda outbox, path: Path(path).read_bytes() and None,
@@ -129,6 +151,9 @@ DEEDS: dict[str, Callable[..., object]] = {
     "babble": _babble,
     "chmod": lambda outbox: os.chmod(outbox.parents[1] / outbox.name, 0),  # the stored bytes themselves, by their second name
     "kill_parent": lambda outbox: os.kill(os.getppid(), 0),
+    "schedule": _schedule,
+    "signal_by_file": _signal_by_file,
+    "own": lambda outbox, pid: fcntl.fcntl(0, F_SETOWN_EX, struct.pack("=ii", 1, pid)) and None,
     "abort": lambda outbox: os.abort(),
     "mkdir": lambda outbox: os.mkdir(outbox / "folder"),
     "link": _link,

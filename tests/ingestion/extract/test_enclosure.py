@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -104,6 +105,33 @@ def test_what_is_judged_by_its_arguments(tried):
     ) == [REFUSED, NO_SUCH_CALL, REFUSED, REFUSED, REFUSED, REFUSED, None, REFUSED, REFUSED, NO_SUCH_CALL]
 
 
+def test_its_parent_is_scheduled_as_before(tried):
+    before, priority = os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)
+    deeds = [["schedule", name, pid] for name in ("affinity", "scheduler", "priority") for pid in (os.getpid(), 0)]
+    assert tried(*deeds) == [REFUSED] * len(deeds)
+    assert (os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)) == (before, priority)
+
+
+def test_no_signal_by_way_of_a_file_where_landlock_keeps_none_inside(monkeypatch, request_for):
+    monkeypatch.setattr("ingestion.extract.process.CHILD_MODULE", "tests.ingestion.extract.unscoped_child")
+    received: list[int] = []
+    before = signal.signal(signal.SIGUSR1, lambda number, frame: received.append(number))
+    try:
+        with Sandbox(languages=False) as unscoped:
+            deeds = [["signal_by_file", os.getpid(), signal.SIGUSR1], ["own", os.getpid()], ["kill_parent"]]
+            assert json.loads(unscoped.run(request_for(*deeds))["extracted"]["markdown"]) == [REFUSED] * 3
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert received == []
+
+
+def test_of_the_commands_on_files_only_those_of_descriptors_flags_and_locks(tried):
+    fcntl, fallocate = syscalls.FCNTL[INDEX], syscalls.FALLOCATE[INDEX]
+    refused = [8, 9, 10, 15, 16, 1024, 1026, 1031, 1036]
+    assert tried(*(["call", fcntl, 0, command, 0] for command in (*refused, 1, 3))) == [REFUSED] * len(refused) + [None, None]
+    assert tried(["call", fallocate, 0, 1, 0, 4096]) == [REFUSED]  # room on the disk that the file's size does not tell
+
+
 def test_the_stored_bytes_are_out_of_reach_under_their_second_name(hostile, request_for, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
@@ -183,7 +211,7 @@ def test_the_numbers_are_the_kernel_s(header):
     index = 0 if "x86_64" in header else 1
     known = {name: int(number) for name, number in re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", path.read_text())}
     groups = syscalls.NETWORK | syscalls.FORKS | syscalls.PROGRAMS | syscalls.OTHER_PROCESSES | syscalls.SYSTEM | syscalls.FILES
-    judged = {name.lower(): getattr(syscalls, name) for name in ("CLONE", "CLONE3", "KILL", "TGKILL", "IOCTL", "PRCTL")}
+    judged = {name.lower(): getattr(syscalls, name) for name in ("CLONE", "CLONE3", "KILL", "TGKILL", "IOCTL", "PRCTL", "FCNTL", "FALLOCATE")}
     listed = {name: numbers[index] for name, numbers in (groups | judged | {"prlimit64": syscalls.PRLIMIT}).items()}
     assert {name: number for name, number in listed.items() if number is not None and known.get(name) != number} == {}
     assert {name for name, number in listed.items() if number is None} & known.keys() == set()
