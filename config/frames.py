@@ -33,6 +33,9 @@ class FrameBuffer:
     def add(self, piece: bytes) -> None:
         self._bytes += piece
 
+    def __bool__(self) -> bool:
+        return bool(self._bytes)
+
     def take(self) -> dict[str, Any] | None:
         """The next message, once it is whole."""
         if len(self._bytes) < LENGTH.size:

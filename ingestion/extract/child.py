@@ -23,6 +23,7 @@ from ingestion.extract.cutting import cut, fitting, whole_spans
 from ingestion.extract.enclosure import close_in
 from ingestion.extract.extraction import content_hash, extract
 from ingestion.extract.language import detect_language, forgo_model, load_model
+from ingestion.extract.replies import NUMBER, OVER
 
 PR_SET_PDEATHSIG = 1
 PROJECT = Path(__file__).resolve().parents[2]
@@ -54,13 +55,13 @@ def main(arguments: list[str]) -> None:
 
 
 def _answer_all(batch: dict[str, Any], replies: BinaryIO) -> None:
-    """A reply for each request as soon as it is there, so that the parent knows at whose file we died; {} when the time is over."""
+    """A reply for each request as soon as it is there, so that the parent knows at whose file we died; one says when the time is over."""
     started = time.monotonic()
     for position, request in enumerate(batch["requests"]):
         if position and batch["seconds"] is not None and time.monotonic() - started > batch["seconds"]:
-            _send(replies, {})
+            _send(replies, {OVER: True, NUMBER: request[NUMBER]})
             return
-        _send(replies, answer(request))
+        _send(replies, answer(request) | {NUMBER: request[NUMBER]})
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import os
 import resource
+import secrets
 import select
 import selectors
 import shutil
@@ -19,7 +20,7 @@ import psutil
 from config.errors import ExtractionError
 from config.frames import FrameBuffer, pack_frame
 from config.scratch import make_scratch
-from ingestion.extract import outbox
+from ingestion.extract import outbox, replies
 from ingestion.extract.base import MEBIBYTE, PROGRAM, WITHOUT_LANGUAGES, Limits
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -85,6 +86,11 @@ class Child:
     def alive(self) -> bool:
         return self._process.poll() is None
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether it waits. One that speaks unasked was taken over, or has just died."""
+        return not self._buffer and not self._selector.select(0)
+
     def wait_ready(self) -> None:
         self.state = self._read(name="The extraction process", limits=Limits(), seconds=START_SECONDS)["state"]
 
@@ -103,9 +109,11 @@ class Child:
             self._limit(limits_of)
             lent = [_lend(request, path, folder) for request, path, folder in zip(requests, inside, written, strict=True)]
             self._write(pack_frame({"requests": lent, "seconds": seconds}), name=_name(requests[0]))
-            for request, limits, folder in zip(requests, limits_of, written, strict=True):
+            for request, sent, limits, folder in zip(requests, lent, limits_of, written, strict=True):
                 reply = self._read(name=_name(request), limits=limits, seconds=limits.max_seconds + GRACE_SECONDS)
-                if not reply and results:
+                is_over = bool(results) and seconds is not None and replies.OVER in reply
+                self._check_reply(reply, sent, limits, is_over=is_over, is_last=is_over or sent is lent[-1])
+                if is_over:
                     break
                 results.append(_result(reply, request, limits, folder))
                 outbox.clear(folder)
@@ -175,9 +183,26 @@ class Child:
 
     def _message(self, name: str, limits: Limits) -> dict[str, Any] | None:
         try:
-            return self._buffer.take()
+            message = self._buffer.take()
+            if message is not None and not isinstance(message, dict):
+                raise ValueError("a message without fields")
+            return message
         except (ValueError, RecursionError) as error:  # a child that was taken over may write anything
             raise self._killed("crashed", name, limits) from error
+
+    def _check_reply(self, reply: Any, sent: dict[str, Any], limits: Limits, *, is_over: bool, is_last: bool) -> None:
+        """After the last there is nothing more: what came besides would be the answer to the next file, which may be somebody else's."""
+        try:
+            replies.check_reply(reply, sent=sent, is_over=is_over)
+        except ValueError as error:
+            raise self._killed("crashed", _name(sent), limits) from error
+        if is_last and self._said_more():
+            raise self._killed("crashed", _name(sent), limits)
+
+    def _said_more(self) -> bool:
+        if self._selector.select(0):
+            self._buffer.add(os.read(self._output, READ_BYTES))  # nothing at its end
+        return bool(self._buffer)
 
     def _check_memory(self, name: str = "", limits: Limits | None = None) -> None:
         try:
@@ -240,7 +265,8 @@ def _lend(request: dict[str, Any], inside: Path, written: Path) -> dict[str, Any
             os.link(Path(path).resolve(), place)
         except OSError:
             shutil.copyfile(path, place)
-    lent = request | {"path": str(inside)} | ({"more": [str(place) for place in places[1:]]} if request.get("more") else {})
+    numbered = request | {"path": str(inside), replies.NUMBER: secrets.token_hex(8)}
+    lent = numbered | ({"more": [str(place) for place in places[1:]]} if request.get("more") else {})
     if not request.get("outbox"):
         return lent
     written.mkdir()

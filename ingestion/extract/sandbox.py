@@ -142,7 +142,7 @@ class Sandbox:
                 child = self._idle.pop() if self._idle else None
             if child is None:
                 return self._start()
-            if child.alive:
+            if child.alive and child.is_silent:
                 return child
             child.close()
 

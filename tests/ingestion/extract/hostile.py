@@ -16,9 +16,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from config.frames import pack_frame
 from ingestion.extract import child
 from ingestion.extract.base import Extracted, ExtractedFile, Limits, Served
 from ingestion.extract.formats import EXTRACTORS
+from ingestion.extract.replies import NUMBER
 
 F_SETSIG, F_SETOWN_EX = 10, 15
 
@@ -100,12 +102,22 @@ def _hang(outbox: Path | None) -> None:
         pass
 
 
-def _babble(outbox: Path | None, frame: str) -> None:
+def _babble(outbox: Path | None, frame: str, seconds: float = 30) -> None:
     """Something else than a reply, on every pipe that is open."""
     for number in range(3, 20):
         with contextlib.suppress(OSError):
             os.write(number, bytes.fromhex(frame))
-    time.sleep(30)
+    time.sleep(seconds)
+
+
+def _answer(outbox: Path | None, *messages: dict, late: float = 0.0) -> None:
+    """Replies of its own making on every pipe, in one piece; the number "mine" is that of the request that is being read."""
+    frame = sys._getframe()
+    while frame.f_code is not child.answer.__code__:
+        frame = frame.f_back  # type: ignore[assignment]
+    mine = frame.f_locals["request"][NUMBER]
+    told = b"".join(pack_frame(message | ({NUMBER: mine} if message.get(NUMBER) == "mine" else {})) for message in messages)
+    threading.Timer(late, _babble, (outbox, told.hex(), 0)).start() if late else _babble(outbox, told.hex(), 0)
 
 
 def _link(outbox: Path | None, name: str) -> None:
@@ -151,6 +163,8 @@ DEEDS: dict[str, Callable[..., object]] = {
     "babble": _babble,
     "chmod": lambda outbox: os.chmod(outbox.parents[1] / outbox.name, 0),  # the stored bytes themselves, by their second name
     "kill_parent": lambda outbox: os.kill(os.getppid(), 0),
+    "answer": _answer,
+    "answer_late": lambda outbox, seconds, *messages: _answer(outbox, *messages, late=seconds),
     "schedule": _schedule,
     "signal_by_file": _signal_by_file,
     "own": lambda outbox, pid: fcntl.fcntl(0, F_SETOWN_EX, struct.pack("=ii", 1, pid)) and None,

@@ -211,7 +211,9 @@ def test_the_numbers_are_the_kernel_s(header):
     index = 0 if "x86_64" in header else 1
     known = {name: int(number) for name, number in re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", path.read_text())}
     groups = syscalls.NETWORK | syscalls.FORKS | syscalls.PROGRAMS | syscalls.OTHER_PROCESSES | syscalls.SYSTEM | syscalls.FILES
-    judged = {name.lower(): getattr(syscalls, name) for name in ("CLONE", "CLONE3", "KILL", "TGKILL", "IOCTL", "PRCTL", "FCNTL", "FALLOCATE")}
+    judged = {
+        name.lower(): getattr(syscalls, name) for name in ("CLONE", "CLONE3", "KILL", "TGKILL", "IOCTL", "PRCTL", "FCNTL", "FALLOCATE")
+    }
     listed = {name: numbers[index] for name, numbers in (groups | judged | {"prlimit64": syscalls.PRLIMIT}).items()}
     assert {name: number for name, number in listed.items() if number is not None and known.get(name) != number} == {}
     assert {name for name, number in listed.items() if number is None} & known.keys() == set()
