@@ -17,9 +17,15 @@ FOLDER = "outbox"
 MOST_FILES = 10_000
 
 
-def written_bytes(folder: Path) -> int:
-    """What all files below the folder hold together; a file that goes meanwhile counts as nothing."""
-    return sum(size for inside, _, _ in os.walk(folder) for _, size in _files(Path(inside)))
+def is_overfull(folder: Path, *, most_bytes: int, most_files: int) -> bool:
+    """Whether the files below the folder are too many, or hold too much together; a file that goes meanwhile counts as nothing."""
+    count = total = 0
+    for inside, _, _ in os.walk(folder):
+        for _, size in _files(Path(inside)):
+            count, total = count + 1, total + size
+            if count > most_files or total > most_bytes:  # counting on would give it time to write more
+                return True
+    return False
 
 
 def deliver(folder: Path, *, to: Path, reply: Mapping[str, Any], name: str, limits: Limits) -> None:

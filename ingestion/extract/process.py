@@ -54,7 +54,7 @@ class Child:
         self._inbox = make_scratch()
         self._outbox = self._inbox / outbox.FOLDER
         self._outbox.mkdir()
-        self._output_bytes = 0
+        self._output_bytes = self._output_files = 0
         self._programs = bool(programs)
         options = [*([] if languages else [WITHOUT_LANGUAGES]), *(f"{PROGRAM}{path}" for path in programs)]
         environment = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ} | FIXED_VARIABLES
@@ -105,6 +105,7 @@ class Child:
         limits_of = [Limits(**request.get("limits") or {}) for request in requests]
         # It may be ahead of us, so what it has written for the next counts too.
         self._output_bytes = sum(limits.max_output_bytes for limits in limits_of)
+        self._output_files = outbox.MOST_FILES * len(requests)
         try:
             self._limit(limits_of)
             lent = [_lend(request, path, folder) for request, path, folder in zip(requests, inside, written, strict=True)]
@@ -171,7 +172,7 @@ class Child:
             if now > self._checked + POLL_SECONDS:
                 self._checked = now
                 self._check_memory(name, limits)
-                if outbox.written_bytes(self._outbox) > self._output_bytes:
+                if outbox.is_overfull(self._outbox, most_bytes=self._output_bytes, most_files=self._output_files):
                     raise self._killed("output_limit", name, limits)
             if not self._selector.select(POLL_SECONDS):
                 continue

@@ -48,7 +48,7 @@ def _write(outbox: Path | None, name: str, size: int, count: int = 1) -> None:
     block = b"x" * min(size, 1 << 20)
     for number in range(count):
         with open((outbox or Path()) / (name if count == 1 else f"{name}-{number}"), "wb") as file:
-            for _ in range(size // len(block)):
+            for _ in range(size // len(block) if size else 0):
                 file.write(block)
 
 

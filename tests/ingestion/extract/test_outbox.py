@@ -45,6 +45,15 @@ def test_more_than_the_limit_is_refused_and_nothing_arrives(hostile, request_for
     assert not list(folder.iterdir())
 
 
+def test_more_files_than_the_limit_are_refused_while_they_are_written(hostile, request_for, folder, monkeypatch):
+    """Empty ones, which no limit of bytes counts; the child never answers."""
+    monkeypatch.setattr("ingestion.extract.outbox.MOST_FILES", 50)
+    with pytest.raises(ExtractionError) as caught:
+        hostile.run(request_for(["write", "n", 0, 60], ["hang"], outbox=folder, max_output_bytes=1000, max_seconds=20))
+    assert (caught.value.reason, caught.value.retires) == ("output_limit", True)
+    assert not list(folder.iterdir())
+
+
 def test_a_file_that_was_not_written_is_a_defect(hostile, request_for, folder):
     with pytest.raises(ExtractionError, match="never-written") as caught:
         hostile.run(request_for(["write", "a.bin", 1], name="liar.txt", outbox=folder, max_output_bytes=100))

@@ -19,7 +19,7 @@ MINE, GUESSED = FORGED | {"number": "mine"}, FORGED | {"number": "2"}
         [{"number": "mine", "extracted": {"markdown": "x"}, "passages": []}], [MINE | {"passages": [{"start": 0}]}],
         [{"number": "mine", "error": {"message": "", "reason": "mystery", "retires": False}}], [{"number": "mine", "error": "x"}],
     ],
-    ids=["no number", "another's", "nothing", "one ahead", "its own twice", "empty", "over", "half", "half a passage", "silent", "no error"],
+    ids=["no number", "another's", "none", "one ahead", "its own twice", "empty", "over", "half", "half a passage", "silent", "text"],
 )  # fmt: skip
 def test_a_wrong_answer_or_one_too_many_is_the_crash_of_its_file_and_of_its_child(hostile, request_for, messages):
     hostile.run(request_for(["thread"]))
