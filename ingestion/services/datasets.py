@@ -4,28 +4,29 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from threading import BoundedSemaphore
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
-from config.errors import ExtractionError, InvalidInput, LecternError, NotFound, TooManyRequests, Unavailable
+from config.errors import ExtractionError, InvalidInput, LecternError, NotFound, Unavailable
 from ingestion.children import query_sandbox
 from ingestion.datasets.columns import Column
 from ingestion.parts import together
+from ingestion.services.query_places import Places
 from kb import access, blobs
 from kb.access import Actor
 from kb.models import Dataset, DatasetPart, Source
 
 MAX_DATASETS = 10
 MAX_PARTS = 1_000
+PATIENCE_SECONDS = 3.0
 # In SQL the dataset of the address has this name too, so that a query need not know its own.
 ALIAS = "dataset"
-RETRY_SECONDS = 5
-# Beyond those that run, few wait: a query that waits holds a thread of the web server.
-_places = BoundedSemaphore(max(2, 2 * settings.ENV.extract_children))
+# As many run as there are children for them, and one of those stays free of each organization.
+_CHILDREN = max(2, settings.ENV.extract_children)
+_places = Places(total=_CHILDREN, each=_CHILDREN - 1, patience=PATIENCE_SECONDS)
 # Of the statement itself; every other reason is ours.
 OF_THE_STATEMENT = frozenset(
     ("not_a_select", "unknown_table", "refused_function", "invalid_query", "time_limit", "memory_limit", "answer_too_large", "crashed")
@@ -103,13 +104,9 @@ def query_datasets(actor: Actor, asked: Sequence[Asked], *, sql: str, max_rows: 
     count = sum(len(seen.parts) for _, seen in named)
     if count > MAX_PARTS:
         raise InvalidInput(f"These datasets are in {count:,} files, more than the {MAX_PARTS:,} that one query reads. Query fewer of them.")
-    if not _places.acquire(timeout=settings.ENV.query_seconds):
-        raise TooManyRequests(f"Too many queries run here. Try again in {RETRY_SECONDS} seconds.", retry_after=RETRY_SECONDS)
-    started = time.monotonic()
-    try:
+    with _places.hold(actor.organization.id):
+        started = time.monotonic()
         found = _run(named, sql=sql, max_rows=max_rows)
-    finally:
-        _places.release()
     sources = [(names[0], seen) for names, seen in named]
     return Answer(found["columns"], found["rows"], found["truncated"], sources, round(time.monotonic() - started, 3))
 

@@ -15,10 +15,9 @@ from kb.schemas.base import BIGGEST_INTEGER, Document, Name, Text, rules_of
 from kb.schemas.chunking import Chunking, Overlap, Strategy, TargetTokens, Tokenizer
 from kb.schemas.embedding_model import SECRET_NAME
 from kb.schemas.parameters import looks_secret
-from kb.schemas.source import SourceSettings
+from kb.schemas.source import MAX_FILE_CONTENT_LENGTH
 
 Mode = Literal["auto", "text", "tabular", "store"]
-MAX_CONTENT_LENGTH = SourceSettings().max_content_length
 Line = Annotated[Text, Field(max_length=300)]
 
 
@@ -84,7 +83,9 @@ class PolicyDocument(Document):
         description="`text` reads, cuts and embeds; `tabular` makes a dataset; `store` only keeps the bytes; `auto` is by the content.",
     )
     keep_markdown: bool = Field(default=True, description="Keep the Markdown that was read, so that cutting anew need not read again.")
-    max_content_length: int = Field(default=MAX_CONTENT_LENGTH, ge=1, le=BIGGEST_INTEGER, description="Characters kept of one document.")
+    max_content_length: int = Field(
+        default=MAX_FILE_CONTENT_LENGTH, ge=1, le=BIGGEST_INTEGER, description="Characters kept of one document."
+    )
     ocr: Literal["auto", "off"] = Field(default="auto", description="Read the text in pictures and scanned pages where there is no other.")
     chunking: PolicyChunking = Field(default_factory=PolicyChunking, description="How the text is cut.")
     transcribe: Transcription = Field(default_factory=Transcription, description="What turns speech into text.")
@@ -99,7 +100,7 @@ class Policy:
     family: str = ""
     mode: Mode = "auto"
     keep_markdown: bool = True
-    max_content_length: int = MAX_CONTENT_LENGTH
+    max_content_length: int = MAX_FILE_CONTENT_LENGTH
     ocr: Literal["auto", "off"] = "auto"
     chunking: Chunking = field(default_factory=Chunking)
     transcribe: Transcription = field(default_factory=Transcription)

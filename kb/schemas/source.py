@@ -10,6 +10,7 @@ from kb.schemas.cron import check_cron
 from kb.schemas.web import Web
 
 MIB = 1024 * 1024
+MAX_FILE_CONTENT_LENGTH = 2_000_000  # a page is short or a trap, a file is a book
 
 
 class Upload(Document):
@@ -37,7 +38,10 @@ class SourceSettings(Document):
     """Limits of a run and of its documents."""
 
     max_content_length: int = Field(
-        default=100_000, ge=1, le=BIGGEST_INTEGER, description="Characters kept of one document; a longer one is cut, and marked so."
+        default=100_000,
+        ge=1,
+        le=BIGGEST_INTEGER,
+        description="Characters kept of one document (of files 2,000,000); a longer one is cut, and marked so.",
     )
     max_bytes_per_page: int = Field(default=5 * MIB, ge=1, le=BIGGEST_INTEGER, description="Bytes read of one response (5 MiB).")
     comments: bool = Field(
@@ -82,7 +86,9 @@ class Source(Document):
     )
     web: Web | None = Field(default=None, description="What to crawl: required for type web, refused for type upload.")
     upload: Upload | None = Field(default=None, description="Limits of an upload source: refused for type web.")
-    settings: SourceSettings = Field(default_factory=SourceSettings, description="Limits of a run and of its documents.")
+    settings: SourceSettings = Field(
+        default_factory=SourceSettings, validate_default=True, description="Limits of a run and of its documents."
+    )
 
     @field_validator("id")
     @classmethod
@@ -111,6 +117,13 @@ class Source(Document):
         if kind == "upload" and value is not None:
             raise ValueError("does not belong to a source of type upload: remove it, or make the type web.")
         return value
+
+    @field_validator("settings")
+    @classmethod
+    def _of_files(cls, value: SourceSettings, info: ValidationInfo) -> SourceSettings:
+        if info.data.get("type") != "upload" or "max_content_length" in value.model_fields_set:
+            return value
+        return value.model_copy(update={"max_content_length": MAX_FILE_CONTENT_LENGTH})
 
     @field_validator("upload")
     @classmethod

@@ -82,9 +82,9 @@ def test_defaults_are_those_of_the_product() -> None:
         "render": "never",
     }
     upload = {"max_files": 500, "max_file_bytes": 26_214_400, "max_total_bytes": 524_288_000}
-    common = {"id": None, "enabled": True, "cron": None, "settings": settings}
-    assert site == {**common, "name": "site", "type": "web", "web": web, "upload": None}
-    assert files == {**common, "name": "files", "type": "upload", "web": None, "upload": upload}
+    common, of_files = {"id": None, "enabled": True, "cron": None}, settings | {"max_content_length": 2_000_000}
+    assert site == {**common, "settings": settings, "name": "site", "type": "web", "web": web, "upload": None}
+    assert files == {**common, "settings": of_files, "name": "files", "type": "upload", "web": None, "upload": upload}
 
 
 def test_a_dump_says_everything_and_loads_to_itself() -> None:
