@@ -4,8 +4,13 @@ import codecs
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ingestion.extract.byte_order import bom_encoding, unmarked_utf16
+from ingestion.extract.scripts_of_asia import LEAST_USUAL, is_east_asian, usual_share
+
+if TYPE_CHECKING:
+    from charset_normalizer import CharsetMatch
 
 # Detection is asked only about encodings that documents are really in: a wider choice makes short texts come out exotic.
 CANDIDATES = [
@@ -14,6 +19,9 @@ CANDIDATES = [
 ]
 DETECTED_BYTES = 32 * 1024
 CHAOS_MARGIN = 0.02
+# In so few foreign bytes more encodings than the right one find no fault.
+FEW_BYTES = 60
+FEW_CHAOS_MARGIN = 0.1
 # So many good characters for each bad one still make a damaged UTF-8 file and not another encoding.
 DAMAGE_SHARE = 10
 LAST_RESORT = "cp1252"
@@ -74,9 +82,12 @@ def _decode(raw: bytes, *, cut: bool, declared: Sequence[str]) -> tuple[str, str
     damaged = text.count("\ufffd")
     if damaged * DAMAGE_SHARE <= sum(not char.isascii() for char in text) - damaged:
         return "utf-8", text, ["Some bytes were not UTF-8 and were replaced."]
-    encoding = detect_encoding(raw)
+    encoding, is_sure = detect_encoding(raw)
     text = codecs.getincrementaldecoder(encoding)("replace").decode(raw, final=not cut)
-    return encoding, text, ["Some bytes could not be read and were replaced."] if "\ufffd" in text else []
+    warnings = (
+        [] if is_sure else [f"Too little text to tell its encoding: it was read as {encoding}. If letters are wrong, save it as UTF-8."]
+    )
+    return encoding, text, [*warnings, "Some bytes could not be read and were replaced."] if "\ufffd" in text else warnings
 
 
 def _attempt(raw: bytes, encoding: str, errors: str, *, cut: bool) -> str | None:
@@ -103,7 +114,8 @@ def _known(encoding: str) -> str | None:
     return {"iso8859-1": LAST_RESORT, "ascii": LAST_RESORT, "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932"}.get(name, name)
 
 
-def detect_encoding(raw: bytes) -> str:
+def detect_encoding(raw: bytes) -> tuple[str, bool]:
+    """(encoding, whether no other is as likely)."""
     from charset_normalizer import from_bytes
 
     from ingestion.extract.language import confidence_of
@@ -111,14 +123,24 @@ def detect_encoding(raw: bytes) -> str:
     sample = _sample(raw)
     matches = list(from_bytes(sample, cp_isolation=CANDIDATES, enable_fallback=False))
     if not matches:
-        return LAST_RESORT
+        return LAST_RESORT, True
+    matches, is_sure = _plausible(matches, raw=sample)
     least = matches[0].chaos + CHAOS_MARGIN
     likely = [match for match in matches if match.chaos <= least]
     names = {name for match in likely for name in (match.encoding, *match.could_be_from_charset)}
     if LAST_RESORT in names and matches[0].encoding in ("cp1250", "cp1254", "cp1257"):
-        return LAST_RESORT
+        return LAST_RESORT, True
     # Cyrillic, Hebrew and Arabic code pages fit each other's bytes without chaos; only as language they differ.
-    return max(likely, key=lambda match: confidence_of(str(match))).encoding
+    return max(likely, key=lambda match: confidence_of(str(match))).encoding, is_sure
+
+
+def _plausible(matches: "list[CharsetMatch]", *, raw: bytes) -> "tuple[list[CharsetMatch], bool]":
+    """Those that read usual signs, where one does; and whether they agree, which a few East Asian bytes may not."""
+    usual = [match for match in matches if usual_share(str(match), match.encoding) >= LEAST_USUAL] or matches
+    if sum(map(len, _HIGH_BYTES.findall(raw))) > FEW_BYTES:
+        return usual, True
+    near = [match for match in usual if match.chaos <= usual[0].chaos + FEW_CHAOS_MARGIN]
+    return usual, not (is_east_asian(usual[0].encoding) and len({str(match) for match in near}) > 1)
 
 
 def _sample(raw: bytes) -> bytes:

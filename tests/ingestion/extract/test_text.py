@@ -97,6 +97,28 @@ def test_a_fence_is_longer_than_those_inside_and_closed_when_cut(read):
     assert extracted.markdown.endswith("\n`````\n")
 
 
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("氏名,部署,役職\n田中,営業部,部長\n佐藤,総務部,課長\n", "shift_jis"),
+        ("氏名,部署\n田中,営業部\n佐藤,総務部\n", "shift_jis"),
+        ("이름,주소\n김철수,서울특별시 강남구\n", "euc_kr"),
+        ("姓名,部门\n张,销售\n", "gb18030"),
+        ("姓名,部門\n陳,業務\n", "big5"),
+        ("氏名,部署\n田中,営業部\n佐藤,総務部\n", "euc_jp"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["txt", "csv"])
+def test_a_few_east_asian_signs_are_read_as_they_were_meant(read, text, encoding, ending):
+    assert text.split(",")[0] in read(text.encode(encoding), name=f"a.{ending}").markdown
+
+
+def test_an_encoding_that_was_only_guessed_is_named(read):
+    extracted = read("지역,매출\n서울,부산\n".encode("euc_kr"), name="a.txt")
+    assert "서울" in extracted.markdown
+    assert extracted.warnings == ["Too little text to tell its encoding: it was read as cp949. If letters are wrong, save it as UTF-8."]
+
+
 def test_one_visible_character_is_a_text(read):
     assert read("x").markdown == "x"
 
