@@ -23,6 +23,7 @@ from django.utils import timezone
 
 from config.errors import StoredDamaged, Unavailable
 from config.object_store import faults, words
+from kb.folder import is_mounted, not_mounted, require_mounted
 from kb.models import Blob
 
 log = logging.getLogger(__name__)
@@ -129,6 +130,7 @@ def _store(organization_id: UUID, sha256: bytes, size: int, content: File) -> Bl
 
 def _write(organization_id: UUID, sha256: bytes, content: File) -> str:
     """Store the content under a key of its own; returns the key."""
+    require_mounted()
     wanted = f"{organization_id}/{sha256.hex()}/{uuid4().hex}"
     try:
         return default_storage.save(wanted, content)
@@ -192,8 +194,8 @@ def is_there(blob: Blob) -> bool:
     try:
         return default_storage.size(blob.storage_key) == blob.size
     except FileNotFoundError:
-        if not _is_there():
-            raise Unavailable("The folder of stored files is not there. Mount it, and try again.") from None
+        if not is_mounted():
+            raise not_mounted() from None
         return False
     except faults() as error:
         if getattr(error, "response", {}).get("ResponseMetadata", {}).get("HTTPStatusCode") == 404:
@@ -231,19 +233,11 @@ def _opened(blob: Blob) -> Iterator[IO[bytes]]:
         with default_storage.open(blob.storage_key) as stored:
             yield stored
     except FileNotFoundError as error:
-        if _is_there():
+        if is_mounted():
             raise StoredDamaged("A stored file is missing from the storage.") from error
-        raise Unavailable("The folder of stored files is not there. Mount it, and try again.") from error
+        raise not_mounted() from error
     except faults() as error:
         raise Unavailable(f"A stored file could not be read ({words(error)}). Check the storage and try again.") from error
-
-
-def _is_there() -> bool:
-    """A folder that is not mounted has none of its files, and all come back with it."""
-    try:
-        return Path(default_storage.path("")).is_dir()
-    except NotImplementedError:
-        return True
 
 
 def set_aside(identifiers: Iterable[UUID]) -> int:

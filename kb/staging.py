@@ -13,6 +13,7 @@ from django.core.files.storage import default_storage
 
 from config.errors import Conflict, TooLarge, Unavailable
 from config.object_store import faults, words
+from kb.folder import require_mounted
 from kb.models import Upload
 
 log = logging.getLogger(__name__)
@@ -27,6 +28,7 @@ def new_key(upload: Upload) -> str:
 
 def save(key: str, content: IO[bytes]) -> str:
     """The key under which it is; raises `Unavailable`."""
+    require_mounted()
     content.seek(0)
     try:
         return default_storage.save(key, File(content, name="piece"))

@@ -9,6 +9,7 @@ from django.core.files.storage import default_storage
 from config.errors import Unavailable
 from config.object_store import faults, is_object_store, words
 from kb import staging
+from kb.folder import MARKER
 
 PAGE = 1000
 
@@ -40,7 +41,7 @@ def _files(folder: str, moment: datetime) -> Iterator[str]:
     folders, files = default_storage.listdir(folder)
     prefix = f"{folder}/" if folder else ""
     for name in files:
-        if default_storage.get_modified_time(prefix + name) < moment:
+        if prefix + name != MARKER and default_storage.get_modified_time(prefix + name) < moment:
             yield prefix + name
     for name in folders:
         yield from _files(prefix + name, moment)

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from config.errors import StoredDamaged, Unavailable
 from kb import blobs
+from kb.folder import MARKER, is_mounted
 from kb.models import Blob, Document, File
 
 pytestmark = pytest.mark.django_db
@@ -92,6 +93,38 @@ def test_a_folder_that_is_not_mounted_is_waited_for(organization, tmp_path, sett
     with pytest.raises(Unavailable, match="Mount it") as caught, blobs.local_path(blob):
         pass
     assert caught.value.transient
+
+
+def test_a_write_does_not_make_an_unmounted_folder_anew(organization, tmp_path, settings):
+    """An upload that made it would let every other file count as lost."""
+    blob = blobs.store_bytes(organization.id, b"here")
+    there, unmounted = settings.STORAGES, tmp_path / "unmounted"
+    storage = {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(unmounted)}}
+    settings.STORAGES = {**there, "default": storage}
+    for place in ("absent", "empty"):
+        with pytest.raises(Unavailable, match="Mount it"):
+            blobs.store_bytes(organization.id, b"another")
+        with pytest.raises(Unavailable, match="Mount it"):
+            blobs.read_bytes(blob)
+        with pytest.raises(Unavailable, match="Mount it"):
+            blobs.is_there(blob)
+        assert unmounted.exists() is (place == "empty")
+        unmounted.mkdir(exist_ok=True)
+    (unmounted / MARKER).touch()  # the operator says that the old one is lost
+    assert blobs.read_bytes(blobs.store_bytes(organization.id, b"another")) == b"another"
+    with pytest.raises(StoredDamaged, match="missing"):
+        blobs.read_bytes(blob)
+    settings.STORAGES = there
+    assert blobs.read_bytes(blob) == b"here"
+
+
+def test_a_folder_from_before_the_marker_gets_one(organization):
+    blobs.store_bytes(organization.id, b"here")
+    marker = Path(default_storage.path(MARKER))
+    marker.unlink()
+    assert is_mounted()
+    blobs.store_bytes(organization.id, b"another")
+    assert marker.is_file()
 
 
 @pytest.mark.parametrize(("hours", "collected"), [(25, 1), (23, 0)])

@@ -193,7 +193,8 @@ def test_a_dataset_of_somebody_else_cannot_be_joined(sales, ask, stranger, other
 def test_values_are_json_whatever_they_are(sales, ask):
     sql = (
         "SELECT 9007199254740993 AS big, 1.5::DECIMAL(4,2) AS exact, 'nan'::DOUBLE AS nan, '\\x00a'::BLOB AS bytes, [1, NULL] AS list,"
-        " {'a': DATE '2024-01-01'} AS struct, TIMESTAMPTZ '2024-01-01 10:00:00+02' AS zoned, INTERVAL 5 MONTH AS span, [INTERVAL 3 DAY] AS spans,"
+        " {'a': DATE '2024-01-01'} AS struct, TIMESTAMPTZ '2024-01-01 10:00:00+02' AS zoned,"
+        " INTERVAL 5 MONTH AS span, [INTERVAL 3 DAY] AS spans,"
         " 0.123456789012345678901234567890::DECIMAL(38,30) AS long"
     )
     answer = ask(sales, sql)
