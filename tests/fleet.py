@@ -26,7 +26,10 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "beat": ("beat",),
 }
 # Short times, so that a kill is made good within seconds.
-QUICK = {"LECTERN_SWEEP_SECONDS": "0.5", "LECTERN_SLICE_SECONDS": "2", "LECTERN_LEASE_SECONDS": "4", "LECTERN_DEAD_RUN_SECONDS": "60"}
+QUICK = {
+    "LECTERN_SWEEP_SECONDS": "0.5", "LECTERN_SLICE_SECONDS": "2", "LECTERN_LEASE_SECONDS": "4", "LECTERN_DEAD_RUN_SECONDS": "60",
+    "LECTERN_RECOGNIZE_SECONDS": "10",
+}  # fmt: skip
 
 
 @dataclass
