@@ -71,7 +71,7 @@ def _item(run: IngestionRun, parent: RunItem, file: Mapping[str, Any], plan: Pla
             organization_id=run.organization_id,
             run=run,
             key=_key(message, file),
-            key_hash=key_hash(f"{bytes(message.key_hash).hex()}\n{file['name']}\nrefused"),
+            key_hash=refused_hash(message, file["name"]),
             title=file["name"][:300],
             stage=RunItem.Stage.DONE,
             verdict=RunItem.Verdict.FAILED,
@@ -127,6 +127,11 @@ def _document(message: Document, file: Mapping[str, Any]) -> Document:
 
 def _identity(message: Document, file: Mapping[str, Any]) -> bytes:
     return key_hash(f"{bytes(message.key_hash).hex()}\n{file['name']}\n{file['sha256']}")
+
+
+def refused_hash(message: Document, name: str) -> bytes:
+    """What the verdict of an attachment is known by that became no document."""
+    return key_hash(f"{bytes(message.key_hash).hex()}\n{name}\nrefused")
 
 
 def _key(message: Document, file: Mapping[str, Any]) -> str:

@@ -19,6 +19,7 @@ from ingestion.api.downloads import download
 from ingestion.api.parameters import choice_of, text_of
 from ingestion.api.received import fingerprint, let_go, received
 from ingestion.services import channel_files
+from ingestion.services.attached import attachments_of
 from ingestion.services.file_status import Status, failure_of, with_status
 from kb import access, blobs
 from kb.access import Level
@@ -57,6 +58,23 @@ class FileAnswer(BaseModel):
     indexed_at: datetime | None
 
 
+class AttachmentAnswer(BaseModel):
+    """What came with a message, at any depth. One that was refused has no document."""
+
+    document_id: UUID | None
+    name: str = Field(description="Of one in a message that is attached itself, behind that one's name.")
+    status: Status
+    error: str | None
+    reason: str | None
+    chunks: int
+
+
+class FileDetail(FileAnswer):
+    """One file, with what is looked up for one at a time."""
+
+    attachments: list[AttachmentAnswer] = Field(description="Of a message: files of their own, each with what became of it.")
+
+
 class UploadForm(BaseModel):
     file: bytes = Field(description="The file.", json_schema_extra={"format": "binary"})
     title: str = Field(default="", description="What it is known by; the file's name where none is given.")
@@ -70,6 +88,7 @@ class FileRemoved(BaseModel):
     file_id: UUID
     resource_deleted: bool = Field(description="False when only this version went.")
     chunks_removed: int
+    restored_file_id: UUID | None = Field(default=None, description="The earlier version that is read again in place of a failed one.")
 
 
 def file_answer(file: File) -> FileAnswer:
@@ -84,7 +103,7 @@ def file_answer(file: File) -> FileAnswer:
         is_current=document.file_id == file.id,
         title=document.key,
         file_name=file.name,
-        media_type=file.media_type,
+        media_type=file.media_type or (document.media_type if answers else ""),
         family=file.family,
         bytes=file.size,
         checksum=bytes(file.sha256).hex(),
@@ -172,17 +191,23 @@ class ChannelFilesView(APIView):
 
 
 class ChannelFileView(APIView):
-    @extend_schema(operation_id="read_file", responses={200: FileAnswer}, tags=["files"])
+    @extend_schema(operation_id="read_file", responses={200: FileDetail}, tags=["files"])
     def get(self, request: Request, file_id: str) -> Response:
         """By its own id, or by its resource's: then the newest version."""
-        return _answer(request, access.get_file(request.user, file_id))
+        answer = read_answer(request, file := access.get_file(request.user, file_id))
+        found = attachments_of(file.resource) if file.id in (file.resource.answering_id, file.resource.file_id) else []
+        rows = [AttachmentAnswer.model_validate(each, from_attributes=True) for each in found]
+        return Response(FileDetail(**dict(answer), attachments=rows).model_dump(mode="json"))
 
     @extend_schema(operation_id="delete_file", request=None, responses={200: FileRemoved}, tags=["files"])
     def delete(self, request: Request, file_id: str) -> Response:
-        """The newest version goes with all others, and nothing of them answers. While an earlier one answers, only the newest goes."""
+        """The newest version goes with all others, and nothing of them answers. While an earlier one answers, only the newest goes. Of a
+        failed one that has taken the earlier out of the answers, only it goes too, and the earlier is read again."""
         file = access.get_file(request.user, file_id, Level.EDIT)
-        removed = channel_files.delete_file(file)
-        answer = FileRemoved(file_id=file.id, resource_deleted=removed.document, chunks_removed=removed.chunks)
+        removed = channel_files.delete_file(file, actor=request.user)
+        answer = FileRemoved(
+            file_id=file.id, resource_deleted=removed.document, chunks_removed=removed.chunks, restored_file_id=removed.restored
+        )
         return Response(answer.model_dump(mode="json"))
 
 

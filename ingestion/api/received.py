@@ -9,7 +9,7 @@ from urllib.parse import unquote_to_bytes
 from django.conf import settings
 from rest_framework.request import Request
 
-from config.body import parse_json
+from config.body import parse_json, printable
 from config.errors import InvalidInput, TooLarge
 from ingestion.services.channel_files import Upload
 from kb.channels import load_upload_policy
@@ -32,6 +32,8 @@ class Received:
         self.is_form = bare(request.content_type or "") == FORM
         _refuse_announced(request)
         part = _part_of(request) if self.is_form else None
+        if self.is_form:
+            _refuse_unknown(request)
         self._said = {name: _said(request, name, is_form=self.is_form) for name in FIELDS}
         self.stream: IO[bytes] = part or _spooled(request)
         self.digest = _digest(self.stream)
@@ -72,8 +74,16 @@ def said_of(fields: Mapping[str, str], *, file_name: str, media_type: str) -> Up
         file_name=file_name,
         media_type=_media_type(media_type),
         visibility=visibility,
-        policy=load_upload_policy(parse_json(text.encode())) if text.strip() else {},
+        policy=load_upload_policy(_parsed(text)) if text.strip() else {},
     )
+
+
+def _parsed(policy: str) -> Any:
+    try:
+        return parse_json(policy.encode())
+    except InvalidInput as error:
+        message = f'must be JSON, such as {{"mode": "text"}}. {error.message}'.replace("The body", "It")
+        raise _wrong("policy", message.removesuffix(".")) from None
 
 
 def received(request: Request) -> Received:
@@ -131,11 +141,20 @@ def _digest(stream: IO[bytes]) -> bytes:
     return state.digest()
 
 
+def _refuse_unknown(request: Request) -> None:
+    """A misspelled field would be passed over, and a file that was to be open would be private."""
+    unknown = sorted(set(request.POST) - {*FIELDS, "csrfmiddlewaretoken"})
+    if unknown:
+        errors = [{"path": printable(name)[:100], "message": f"is no field. Fields are {', '.join(FIELDS)}."} for name in unknown[:20]]
+        raise InvalidInput(f"`{errors[0]['path']}` {errors[0]['message']}", errors=errors)
+
+
 def _part_of(request: Request) -> Any:
     parts = [part for name in request.FILES for part in request.FILES.getlist(name)]
     if len(parts) != 1:
         found = "no file" if not parts else f"{len(parts)} files"
-        raise InvalidInput(f"There is {found} in the request. Send one, as the part `file`; several come in several requests.")
+        verb = "are" if parts else "is"
+        raise InvalidInput(f"There {verb} {found} in the request. Send one, as the part `file`; several come in several requests.")
     if not parts[0].size:
         raise InvalidInput(EMPTY)
     if parts[0].size > settings.MAX_UPLOAD_BYTES:

@@ -49,10 +49,11 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """`documents`: whether the whole document went, or only one version of it."""
+    """`document`: whether the whole document went, or only one version of it; `restored` is the earlier version that is read again."""
 
     chunks: int
     document: bool
+    restored: UUID | None = None
 
 
 def add_file(actor: Actor, channel: Channel, blob: Blob, *, upload: Upload) -> File:
@@ -78,7 +79,9 @@ def add_file(actor: Actor, channel: Channel, blob: Blob, *, upload: Upload) -> F
             policy=dict(upload.policy),
             family=family,
         )
-        document.file, document.media_type, document.title = file, upload.media_type, (title or name)[:300]
+        document.file, document.title = file, (title or name)[:300]
+        if document.answering_id is None:  # what answers keeps its type
+            document.media_type = upload.media_type
         _push(run, document, merged)
     return file
 
@@ -139,9 +142,12 @@ def find_files(
     return rows.filter(Q(resource__key__icontains=text) | Q(name__icontains=text)) if text else rows
 
 
-def delete_file(file: File) -> Removed:
+def delete_file(file: File, *, actor: Actor | None = None) -> Removed:
     """Take a file out. The newest version takes its document along with every version, and what it answers is gone at once; where an
-    earlier one still answers, only the newest goes, and that one is current again. A version that was replaced goes alone."""
+    earlier one still answers, only the newest goes, and that one is current again. Where the newest has failed and nothing answers, only
+    it goes, and the one before it is read again. A version that was replaced goes alone."""
+    if (earlier := _earlier_than_failed(file)) is not None:
+        return _restore(file, earlier, user=actor.user if actor else None)
     with transaction.atomic():
         document = Document.objects.select_for_update(no_key=True).filter(id=file.resource_id).first()
         if document is None or not File.objects.filter(id=file.id, resource=document).exists():
@@ -161,6 +167,30 @@ def delete_file(file: File) -> Removed:
         document.delete()
         File.objects.filter(id__in=versions).delete()
     return Removed(chunks, document=True)
+
+
+def _earlier_than_failed(file: File) -> File | None:
+    """The version that a failed newest one has taken out of the answers."""
+    if not Document.objects.filter(id=file.resource_id, file=file.id, answering=None).exists() or status_of(file) != Status.FAILED:
+        return None
+    return File.objects.filter(resource=file.resource_id, version__lt=file.version).order_by("-version").first()
+
+
+def _restore(file: File, earlier: File, *, user: Any) -> Removed:
+    channel = Channel.objects.select_related("knowledge_base__current", "source").get(source__documents=file.resource_id)
+    with transaction.atomic():
+        run = _open_run(channel.source, user=user)
+        document = Document.objects.select_for_update(no_key=True).filter(id=file.resource_id).first()
+        if document is None or document.file_id != file.id or document.answering_id or not File.objects.filter(id=earlier.id).exists():
+            raise Conflict("This file was changed at the same time. Look at it again, then delete what is still to go.")
+        document.file, document.media_type = earlier, earlier.media_type
+        try:
+            merged = explain_policy(channel, family=earlier.family, upload=earlier.policy)
+        except InvalidInput:  # what its upload said does not fit the channel any more: the channel decides
+            merged = explain_policy(channel, family=earlier.family)
+        _push(run, document, merged)
+        File.objects.filter(id=file.id).delete()
+    return Removed(0, document=False, restored=earlier.id)
 
 
 def _withdraw(document: Document, file: File) -> None:

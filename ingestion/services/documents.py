@@ -7,7 +7,7 @@ from django.db.models import Case, CharField, Exists, F, OuterRef, Q, QuerySet, 
 
 from config.errors import InvalidInput, NotFound
 from ingestion.models import IngestionRun, RunItem
-from kb.models import Document, Source
+from kb.models import DatasetPart, Document, Source
 
 
 class State(StrEnum):
@@ -15,6 +15,7 @@ class State(StrEnum):
 
     NOT_INDEXED = "not_indexed"  # nothing of it answers yet
     INDEXED = "indexed"
+    STORED = "stored"  # kept as it is, and nothing of it answers: its policy says so
     CHANGED = "changed"  # an earlier version answers; the next run takes in the present one
     FAILED = "failed"  # the last attempt failed; an earlier version may answer
     GONE = "gone"  # the source no longer has it, and its chunks were removed
@@ -23,6 +24,9 @@ class State(StrEnum):
 ALL = "all"
 STATES = [*State, ALL]
 
+# Of a document: it has passages, or rows, whose dataset another file may describe.
+answers = Q(chunk_count__gt=0) | Exists(DatasetPart.objects.filter(document=OuterRef("pk")))
+
 _STATE = Case(
     When(tombstoned_at__isnull=False, then=Value(State.GONE)),
     When(~Q(last_error=""), then=Value(State.FAILED)),
@@ -30,6 +34,8 @@ _STATE = Case(
     When(content_hash=None, then=Value(State.CHANGED)),  # purged: its chunks answer until the next run
     When(Q(file__isnull=False) & ~Q(content_hash=F("file__sha256")), then=Value(State.CHANGED)),
     When(~Q(space_id=F("knowledge_base__space_id")), then=Value(State.CHANGED)),
+    When(answers, then=Value(State.INDEXED)),
+    When(file__isnull=False, then=Value(State.STORED)),
     default=Value(State.INDEXED),
     output_field=CharField(),
 )

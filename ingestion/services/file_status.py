@@ -8,7 +8,7 @@ from config.errors import NotFound
 from ingestion.failures import is_retryable
 from ingestion.models import RunItem
 from ingestion.services.documents import State, is_untouched
-from kb.models import Document, File
+from kb.models import DatasetPart, Document, File
 
 INTERRUPTED = "Its processing was stopped before it ended. Try it again."
 
@@ -18,7 +18,7 @@ class Status(StrEnum):
 
     PENDING = "pending"  # kept, and waits to be read
     PROCESSING = "processing"
-    INDEXED = "indexed"  # its chunks answer
+    INDEXED = "indexed"  # its chunks or rows answer
     STORED = "stored"  # kept and not made to answer, as its policy says
     FAILED = "failed"  # the reason is with it; an earlier version may answer
     SUPERSEDED = "superseded"  # a newer version took its place
@@ -35,7 +35,9 @@ def with_status(files: QuerySet[File]) -> QuerySet[File]:
     """Versions of files of channels, each with `status`."""
     worked, waits = _open_items(run="resource__last_run_id", key="resource__key_hash")
     answers = Q(resource__answering=F("id"))
-    searchable = Case(When(resource__chunk_count=0, then=Value(Status.STORED)), default=Value(Status.INDEXED))
+    # Rows of a dataset that several files have are described by one of them: the others answer without chunks.
+    is_found = Q(resource__chunk_count__gt=0) | Exists(DatasetPart.objects.filter(document=OuterRef("resource")))
+    searchable = Case(When(is_found, then=Value(Status.INDEXED)), default=Value(Status.STORED))
     status = Case(
         When(~Q(resource__file=F("id")) & answers, then=searchable),
         When(~Q(resource__file=F("id")), then=Value(Status.SUPERSEDED)),
@@ -74,6 +76,4 @@ def source_status(document: Document) -> Status:
         return Status.PROCESSING
     if document.state == State.FAILED:
         return Status.FAILED
-    if document.state == State.INDEXED:
-        return Status.INDEXED if document.chunk_count else Status.STORED
-    return Status.PENDING
+    return {State.INDEXED: Status.INDEXED, State.STORED: Status.STORED}.get(State(document.state), Status.PENDING)

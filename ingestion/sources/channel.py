@@ -34,4 +34,7 @@ def policy_of(channel: Channel, document: Document) -> dict[str, object]:
         merged = explain_policy(channel, family=file.family, upload=file.policy)
     except InvalidInput:  # what the upload said does not fit the channel any more: the channel decides
         merged = explain_policy(channel, family=file.family)
-    return {"family": merged.family, "values": merged.values}
+    values = merged.values
+    if document.part_of_id:  # a dataset is named for the files that are sent, and not for what comes with a message
+        values = {**values, "table": {**values["table"], "name": None, "mode": "append", "partition_by": []}}
+    return {"family": merged.family, "values": values}

@@ -44,6 +44,7 @@ def store_items(run: IngestionRun, items: Sequence[RunItem], plan: Plan) -> None
 def _stored(run: IngestionRun, item: RunItem, document: Document, plan: Plan) -> dict[str, object]:
     now = timezone.now()
     return {
+        "media_type": document.file.media_type if document.file else document.media_type,
         "markdown": None,
         "page_spans": [],
         "content_hash": item.content_hash,

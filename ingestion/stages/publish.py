@@ -210,7 +210,7 @@ def _values(run: IngestionRun, document: Document, generation: Generation) -> di
         "title": document.key[:300]
         if run.source.kind == Source.Kind.CHANNEL and not document.part_of_id
         else item.title,  # as its uploader called it
-        "media_type": extracted.get("media_type") or document.media_type,
+        "media_type": extracted.get("media_type") or (document.file.media_type if document.file else document.media_type),
         "language": generation.language,
         "metadata": {**extracted.get("metadata", {}), **({"truncated": True} if extracted.get("truncated") else {})},
         "page_spans": extracted.get("pages", []),

@@ -38,6 +38,10 @@ class ChannelBody(Shape):
     is_default: bool = Field(default=False, description="Takes the files that name no channel; the flag moves here.")
 
 
+class ChannelChange(ChannelBody):
+    knowledge_base_id: str | None = Field(default=None, description="Where its files answer; fixed, so it may be left out.")
+
+
 class ChannelAnswer(Shape):
     id: UUID
     name: str
@@ -89,10 +93,6 @@ def policy_answer(merged: Merged) -> Response:
     return Response(PolicyAnswer(family=merged.family, policy=merged.values, origins=merged.origins).model_dump(mode="json"))
 
 
-def _wanted(request: Request) -> channels.ChannelInput:
-    return channels.ChannelInput(**parse_body(request, ChannelBody).model_dump())
-
-
 class Channels(APIView):
     @extend_schema(parameters=PAGE_PARAMETERS, responses=Paged[ChannelAnswer], tags=["channels"])
     def get(self, request: Request) -> Response:
@@ -104,7 +104,7 @@ class Channels(APIView):
     @idempotent(atomic=True)
     def post(self, request: Request) -> Response:
         """Make a channel into a knowledge base that you may edit."""
-        made = channels.create_channel(request.user, wanted=_wanted(request))
+        made = channels.create_channel(request.user, wanted=channels.ChannelInput(**parse_body(request, ChannelBody).model_dump()))
         return answer(ChannelAnswer.model_validate(made), status=201, headers={"Location": f"{ROUTE}/{made.id}"})
 
 
@@ -113,11 +113,13 @@ class OneChannel(APIView):
     def get(self, request: Request, channel_id: str) -> Response:
         return answer(ChannelAnswer.model_validate(channels.get_channel(request.user, channel_id)))
 
-    @extend_schema(request=ChannelBody, responses=ChannelAnswer, tags=["channels"])
+    @extend_schema(request=ChannelChange, responses=ChannelAnswer, tags=["channels"])
     def put(self, request: Request, channel_id: str) -> Response:
         """Replace what it says. Files that are there keep what was made of them until they are taken in again."""
         found = channels.get_channel(request.user, channel_id, Level.EDIT)
-        return answer(ChannelAnswer.model_validate(channels.change_channel(request.user, found, wanted=_wanted(request))))
+        said = parse_body(request, ChannelChange).model_dump()
+        wanted = channels.ChannelInput(**{**said, "knowledge_base_id": said["knowledge_base_id"] or found.knowledge_base_id})
+        return answer(ChannelAnswer.model_validate(channels.change_channel(request.user, found, wanted=wanted)))
 
     @extend_schema(responses={204: None}, tags=["channels"])
     def delete(self, request: Request, channel_id: str) -> Response:

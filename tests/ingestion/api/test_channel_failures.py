@@ -35,6 +35,7 @@ def test_what_cannot_be_read_says_why_and_is_for_good(editor, sender, content, n
     assert words in row["error"]
     assert row["error"].endswith(".")
     assert row["error"].count(". ") >= 1  # what happened, and what to do
+    assert row.pop("attachments") == []
     assert editor.get(f"{FILES}?status=failed").json()["items"] == [row]
     assert editor.delete(f"{FILES}/{sent['id']}").json()["resource_deleted"] is True
 

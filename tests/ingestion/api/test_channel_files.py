@@ -23,6 +23,7 @@ def test_a_file_is_kept_and_answers(editor, sender, channel):
     row = sender.file(sent["id"])
     assert (row["status"], row["chunks"], row["error"]) == ("indexed", 1, None)
     assert any("thirty days" in text for text in sender.texts("How many days of leave?"))
+    assert row.pop("attachments") == []
     assert editor.get(FILES).json()["items"] == [row]
     content = editor.get(f"{FILES}/{sent['id']}/content")
     assert b"".join(content.streaming_content) == NOTE
@@ -177,7 +178,8 @@ def test_deleting_takes_every_version_and_all_answers(editor, sender):
     second = sender.send(NEWER, title="Leave")
     sender.work()
     answer = editor.delete(f"{FILES}/{second['id']}")
-    assert answer.json() == {"status": "deleted", "file_id": second["id"], "resource_deleted": True, "chunks_removed": 1}
+    removed = {"resource_deleted": True, "chunks_removed": 1, "restored_file_id": None}
+    assert answer.json() == {"status": "deleted", "file_id": second["id"], **removed}
     assert sender.texts("How many days of leave?") == []
     assert File.objects.count() == 0
     assert editor.get(f"{FILES}/{first['id']}").status_code == 404
