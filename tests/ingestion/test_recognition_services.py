@@ -150,7 +150,7 @@ def test_an_answer_that_cannot_be_kept_counts_as_a_failure(bound, source, monkey
         raise ValueError("no room for it")
 
     monkeypatch.setattr("ingestion.stages.recognize._keep", refuse)
-    put(source, "chart.png", saved(blank_page()))
+    put(source, "note.wav", wav_file((3, 0.3)))
     go(start_run(source), "crawl", "extract", "recognize")
     part = RecognizedPart.objects.get()
     assert part.failures == len(bound.requests) >= 1
