@@ -15,20 +15,14 @@ _DIRECTORY_MODE = 0o700
 
 def is_mounted() -> bool:
     """Whether files that are missing are lost, and do not come back with their folder. A bucket is always there."""
-    try:
-        root = Path(default_storage.path(""))
-    except NotImplementedError:
-        return True
-    return (root / MARKER).is_file() or (root.is_dir() and any(default_storage.exists(key) for key in _oldest()))
+    root = _root()
+    return root is None or (root / MARKER).is_file() or (root.is_dir() and any(default_storage.exists(key) for key in _oldest()))
 
 
 def require_mounted() -> None:
     """To be asked before anything is written, which would make the folder anew. Marks one that is new. Raises `Unavailable`."""
-    try:
-        root = Path(default_storage.path(""))
-    except NotImplementedError:
-        return
-    if (root / MARKER).is_file():
+    root = _root()
+    if root is None or (root / MARKER).is_file():
         return
     if not is_mounted() and _oldest():
         raise not_mounted()
@@ -43,6 +37,14 @@ def not_mounted() -> Unavailable:
     return Unavailable(
         f"The folder of stored files is not there. Mount it, and try again. If it is lost, make an empty file {MARKER} in a new one."
     )
+
+
+def _root() -> Path | None:
+    """None where files are in an object store, which has no paths."""
+    try:
+        return Path(default_storage.path(""))
+    except NotImplementedError:
+        return None
 
 
 def _oldest() -> list[str]:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django import forms
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
@@ -11,7 +10,7 @@ from django.utils.safestring import SafeString
 
 from kb import access, bindings, channels
 from kb.access import Actor, Level
-from kb.admin.rows import RowAdmin, ServiceForm, actor_of, actors, adopt
+from kb.admin.rows import InstallationRowAdmin, RowAdmin, ServiceForm, actor_of, actors, adopt
 from kb.models import Channel, KnowledgeBase, ServiceBinding, Source
 from kb.schemas.families import FAMILIES
 
@@ -113,7 +112,7 @@ class BindingForm(ServiceForm):
 
 
 @admin.register(ServiceBinding)
-class ServiceBindingAdmin(RowAdmin):
+class ServiceBindingAdmin(InstallationRowAdmin):
     """An endpoint and the secret that may be sent there. Without an organization it serves all of them, and only an operator changes it."""
 
     form = BindingForm
@@ -124,20 +123,6 @@ class ServiceBindingAdmin(RowAdmin):
 
     def seen_by(self, actor: Actor) -> Q:
         return Q(pk__in=access.service_bindings(actor).values("pk"))
-
-    def may_change(self, request: HttpRequest, obj: Any = None) -> bool:
-        return request.user.is_superuser or any(
-            actor.level >= Level.ADMIN and (obj is None or actor.organization.pk == obj.organization_id) for actor in actors(request)
-        )
-
-    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        field = super().formfield_for_foreignkey(db_field, request, **kwargs)
-        if isinstance(field, forms.ModelChoiceField) and not request.user.is_superuser:
-            field.required = True
-        return field
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        return ("organization",) if obj else ()
 
     def save_model(self, request: HttpRequest, obj: ServiceBinding, form: Any, change: bool) -> None:
         organization = obj.organization if change else form.cleaned_data["organization"]

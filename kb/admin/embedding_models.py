@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django import forms
 from django.contrib import admin, messages
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -12,7 +11,7 @@ from unfold.decorators import action
 from config.errors import LecternError
 from kb import access, embedding_models
 from kb.access import Actor, Level
-from kb.admin.rows import RowAdmin, ServiceForm, actor_of, actors, adopt
+from kb.admin.rows import InstallationRowAdmin, ServiceForm, actor_of, adopt
 from kb.models import EmbeddingModel
 
 FIELDS = tuple(embedding_models.document_of(EmbeddingModel()))
@@ -31,7 +30,7 @@ class EmbeddingModelForm(ServiceForm):
 
 
 @admin.register(EmbeddingModel)
-class EmbeddingModelAdmin(RowAdmin):
+class EmbeddingModelAdmin(InstallationRowAdmin):
     """Without an organization a model serves the whole installation, and only an operator changes it."""
 
     form = EmbeddingModelForm
@@ -47,20 +46,6 @@ class EmbeddingModelAdmin(RowAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[EmbeddingModel]:
         return super().get_queryset(request).select_related("space")
-
-    def may_change(self, request: HttpRequest, obj: Any = None) -> bool:
-        return request.user.is_superuser or any(
-            actor.level >= Level.ADMIN and (obj is None or actor.organization.pk == obj.organization_id) for actor in actors(request)
-        )
-
-    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        field = super().formfield_for_foreignkey(db_field, request, **kwargs)
-        if isinstance(field, forms.ModelChoiceField) and not request.user.is_superuser:
-            field.required = True
-        return field
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        return ("organization",) if obj else ()
 
     @admin.display(description="ready", boolean=True)
     def is_ready(self, obj: EmbeddingModel) -> bool:

@@ -159,3 +159,21 @@ def adopt(obj: Any, saved: Any) -> None:
     for field in obj._meta.concrete_fields:
         setattr(obj, field.attname, getattr(saved, field.attname))
     obj._state.adding, obj._state.db = False, saved._state.db
+
+
+class InstallationRowAdmin(RowAdmin):
+    """Rows of an organization, changed by its administrators, or of the installation, changed by operators alone."""
+
+    def may_change(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.is_superuser or any(
+            actor.level >= Level.ADMIN and (obj is None or actor.organization.pk == obj.organization_id) for actor in actors(request)
+        )
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        field = super().formfield_for_foreignkey(db_field, request, **kwargs)
+        if isinstance(field, forms.ModelChoiceField) and not request.user.is_superuser:
+            field.required = True
+        return field
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        return ("organization",) if obj else ()
