@@ -71,18 +71,8 @@ def search(actor: Actor, request: SearchRequest, *, vectors: QueryVectors | None
 
     `vectors` keeps the question's vectors between searches for the same text.
     """
-    started = perf_counter()
     query = make_query(actor, request)
-    outcome = Outcome()
-    cause: Exception | None = None
-    try:
-        _run(query, outcome, vectors or QueryVectors(query.text, query.organization))
-    except EncodingFailed as error:
-        cause, outcome.reason, outcome.error = error, Reason.EMBEDDING_ERROR, str(error)
-    except (DatabaseError, InterfaceError, PoolTimeout) as error:
-        log.warning("A search failed in the store.", exc_info=error)
-        cause, outcome.reason, outcome.error = error, Reason.STORE_ERROR, f"{type(error).__name__}: {error}"[:2000]
-    outcome.timings["total"] = (perf_counter() - started) * 1000
+    outcome, cause = find(query, vectors or QueryVectors(query.text, query.organization))
     trace_id = traces.write_trace(actor, query, outcome)
     if cause is not None:
         raise RetrievalFailed(_failure(outcome), reason=str(outcome.reason), trace_id=str(trace_id)) from cause
@@ -96,6 +86,22 @@ def search(actor: Actor, request: SearchRequest, *, vectors: QueryVectors | None
         searched=query.targets,
         explanation=outcome.explanation if request.explain else None,
     )
+
+
+def find(query: Query, vectors: QueryVectors) -> tuple[Outcome, Exception | None]:
+    """What a search comes to, without a trace; what went wrong beside it, if the store or the model failed."""
+    started = perf_counter()
+    outcome = Outcome()
+    cause: Exception | None = None
+    try:
+        _run(query, outcome, vectors)
+    except EncodingFailed as error:
+        cause, outcome.reason, outcome.error = error, Reason.EMBEDDING_ERROR, str(error)
+    except (DatabaseError, InterfaceError, PoolTimeout) as error:
+        log.warning("A search failed in the store.", exc_info=error)
+        cause, outcome.reason, outcome.error = error, Reason.STORE_ERROR, f"{type(error).__name__}: {error}"[:2000]
+    outcome.timings["total"] = (perf_counter() - started) * 1000
+    return outcome, cause
 
 
 def _failure(outcome: Outcome) -> str:
