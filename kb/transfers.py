@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 from uuid import UUID
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, Value
 from django.db.models.functions import Lower
@@ -22,6 +21,7 @@ from kb.schemas import KnowledgeBaseDocument
 from kb.schemas.base import clean_name
 from kb.schemas.chunking import AUTO_TARGET
 from kb.schemas.diff import Change, masked
+from kb.stores.opening import usable_stores
 
 T = TypeVar("T")
 Action = Literal["created", "published", "unchanged"]
@@ -63,7 +63,7 @@ def bundle_file(exports: Sequence[Export], *, form: str, name: str = "") -> tupl
 
 def read_entries(data: bytes, *, name: str) -> tuple[list[Entry], list[Note]]:
     """The knowledge bases of a bundle; see `kb.bundles.read_bundle`."""
-    return read_bundle(data, name=name, known_stores=frozenset(settings.VECTOR_STORES))
+    return read_bundle(data, name=name, known_stores=usable_stores())
 
 
 def import_entries(

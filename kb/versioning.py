@@ -16,12 +16,14 @@ from kb.models import Document, EmbeddingModel, KnowledgeBase, KnowledgeBaseVers
 from kb.providers.tokens import known_tokenizers
 from kb.schemas.diff import Change, diff
 from kb.signals import version_published
+from kb.stores.opening import missing_stores, usable_stores
 
 
 def rules() -> schemas.Rules:
     """What this installation knows and allows, for the validation of a document that is about to be published."""
     return schemas.Rules(
-        known_stores=frozenset(settings.VECTOR_STORES),
+        known_stores=usable_stores(),
+        missing_stores=missing_stores(),
         known_providers=frozenset(Registry("embedding provider", settings.EMBEDDING_PROVIDERS).names()),
         min_interval_seconds=settings.ENV.min_schedule_interval,
         known_rerankers=frozenset(),

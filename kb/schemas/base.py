@@ -1,6 +1,7 @@
 """What every configuration document shares: strict types, frozen values, text without traps, and the rules of one installation."""
 
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ class Rules:
 
     strict: bool = True
     known_stores: frozenset[str] = field(default=frozenset({"pgvector", "memory"}))
+    missing_stores: Mapping[str, str] = field(default_factory=dict)  # known ones that cannot be used here, each with the sentence why
     known_providers: frozenset[str] = field(default=frozenset({"local", "openai", "hashing"}))
     min_interval_seconds: int = 60
     known_rerankers: frozenset[str] | None = None  # None: not checked

@@ -37,7 +37,9 @@ class Store(Document):
     def _available(cls, value: str, info: ValidationInfo) -> str:
         rules = rules_of(info)
         if rules.strict and value not in rules.known_stores:
-            raise ValueError(f"'{value}' is not available yet in this version. Available: {', '.join(sorted(rules.known_stores))}.")
+            usable = f"Available: {', '.join(sorted(rules.known_stores))}."
+            why = rules.missing_stores.get(value, "")
+            raise ValueError(f"'{value}' cannot be used here. {why} {usable}" if why else f"'{value}' is not available yet. {usable}")
         return value
 
     @field_validator("parameters")

@@ -21,6 +21,7 @@ from config.errors import InvalidInput
 from kb.models.documents import Document
 from kb.models.spaces import EmbeddingSpace
 from kb.stores import wire
+from kb.stores.base import VectorMatches
 from kb.stores.copying import copy_rows
 from kb.stores.planning import BY_ARRAY, BY_DOCUMENT, planner
 from kb.stores.scope import Scope
@@ -50,15 +51,6 @@ class VectorRow:
 
 
 @dataclass(frozen=True, slots=True)
-class VectorMatches:
-    """(chunk id, cosine similarity), best first. `exact` is false when an approximate index answered; `plan` says how it was found."""
-
-    rows: list[tuple[int, float]]
-    exact: bool
-    plan: str
-
-
-@dataclass(frozen=True, slots=True)
 class Leaf:
     """One hash partition that holds knowledge bases in scope: its size by the planner's statistics, and whether its HNSW index is ready."""
 
@@ -67,7 +59,7 @@ class Leaf:
 
 
 def add_vectors(*, organization: UUID, space: EmbeddingSpace, knowledge_base: UUID, rows: Sequence[VectorRow]) -> int:
-    """Write vectors of chunks that have none in this space yet. Needs the caller's transaction, in which the chunks are written too."""
+    """Write vectors of chunks, anew where they have one in this space. Needs the transaction in which the chunks are written."""
     if not rows:
         return 0
     blocks = [
@@ -80,12 +72,15 @@ def add_vectors(*, organization: UUID, space: EmbeddingSpace, knowledge_base: UU
         )
         for block in (rows[start : start + _ROWS_A_BLOCK] for start in range(0, len(rows), _ROWS_A_BLOCK))
     ]
+    # One statement for both: what stood there goes, and the space is noted as used.
+    noted = sql.SQL(
+        "WITH before AS (DELETE FROM {} WHERE space = %s AND kb = %s AND chunk = ANY(%s))"
+        " INSERT INTO embedding_use (organization, kb, space) SELECT %s, %s, %s"
+        " WHERE NOT EXISTS (SELECT FROM embedding_use WHERE kb = %s AND space = %s) ON CONFLICT DO NOTHING"
+    ).format(embedding_table(space.dimension))
+    used = [knowledge_base, space.pk]
     with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO embedding_use (organization, kb, space) SELECT %s, %s, %s"
-            " WHERE NOT EXISTS (SELECT FROM embedding_use WHERE kb = %s AND space = %s) ON CONFLICT DO NOTHING",
-            [organization, knowledge_base, space.pk, knowledge_base, space.pk],
-        )
+        cursor.execute(noted, [space.pk, knowledge_base, [row.chunk for row in rows], organization, *used, *used])
     copy_rows(embedding_name(space.dimension), _COLUMNS, blocks)
     return len(rows)
 

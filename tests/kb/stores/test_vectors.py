@@ -3,7 +3,7 @@ import re
 import numpy as np
 import psycopg
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import connection
 from pgvector import HalfVector
 
 from config.errors import InvalidInput
@@ -54,12 +54,13 @@ def test_blocks_longer_than_one_copy(shelf, monkeypatch):
     assert search(shelf, given[9], 1).rows[0][0] == chunks[9]
 
 
-def test_a_second_vector_for_a_chunk_is_refused(shelf):
+def test_a_second_vector_for_a_chunk_takes_the_place_of_the_first(shelf):
     chunks = shelf.add_document(1)
-    shelf.add_vectors(chunks, directions(1))
-    with pytest.raises(IntegrityError), transaction.atomic():
-        shelf.add_vectors(chunks, directions(1))
+    first, second = directions(2)
+    shelf.add_vectors(chunks, [first])
+    shelf.add_vectors(chunks, [second])
     assert count() == 1
+    assert search(shelf, second, 1).rows[0][1] == pytest.approx(1, abs=1e-3)
 
 
 @pytest.mark.parametrize(
