@@ -73,7 +73,7 @@ def read_items(
             for item, path in zip(items, lent, strict=True)
             if isinstance(path, Path)
         ]
-        results = iter(sandbox().run_many([request for request, _ in asked], seconds=seconds))
+        results = iter(sandbox().run_many([request for request, _ in asked], seconds=seconds, owner=items[0].organization_id))
         outboxes = iter(folder for _, folder in asked)
         found: list[Reading | Parted | LecternError] = []
         for item, path in zip(items, lent, strict=True):
@@ -105,7 +105,7 @@ def read_file(item: RunItem, path: Path, plan: Plan) -> Reading | Parted:
     """The same of a file that holds the item's bytes, which need not be stored. Raises `ExtractionError`."""
     recognition = recognition_for(item.organization_id, ocr=plan.ocr, policy=plan.policy)
     with outbox_for(item, _request(item, path, plan, recognition, known=None), plan) as (request, _):
-        return _reading(item, sandbox().run(request), recognition)
+        return _reading(item, sandbox().run(request, owner=item.organization_id), recognition)
 
 
 def _request(item: RunItem, path: Path, plan: Plan, recognition: Recognition, *, known: bytes | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,7 @@ class Child:
 
     def __init__(self, *, readable: Sequence[Path], languages: bool, programs: Sequence[Path] = ()) -> None:
         self.jobs = 0
+        self.owner: Hashable = None  # whose files it reads, once it has read one
         self.rss_mb = self.peak_rss_mb = 0.0
         self._inbox = make_scratch()
         self._outbox = self._inbox / outbox.FOLDER

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ RETIRED_ABOVE_MB = 300
 
 class Sandbox:
     """Children start when they are first needed and are replaced after FILES_PER_CHILD files, when they grew, and when they died.
+
+    A child that read files of one `owner` reads none of another's: whatever took it over with a file sees and forges nothing of theirs.
 
     Requests, both with `limits` (fields of Limits):
     {op: "extract", path, name, declared_type, page: fields of Served | None, chunk: {settings, tokenizer, reserve} | None, known, outbox}
@@ -82,13 +84,15 @@ class Sandbox:
                 self._put_back(child)
                 self._free.release()
 
-    def run(self, request: dict[str, Any]) -> dict[str, Any]:
-        (result,) = self.run_many([request])
+    def run(self, request: dict[str, Any], *, owner: Hashable = None) -> dict[str, Any]:
+        (result,) = self.run_many([request], owner=owner)
         if isinstance(result, ExtractionError):
             raise result
         return result
 
-    def run_many(self, requests: Sequence[dict[str, Any]], *, seconds: float | None = None) -> list[dict[str, Any] | ExtractionError]:
+    def run_many(
+        self, requests: Sequence[dict[str, Any]], *, seconds: float | None = None, owner: Hashable = None
+    ) -> list[dict[str, Any] | ExtractionError]:
         """Results in the order of the requests, an error in the place of one that failed: what a file does to the child hurts no other.
 
         With `seconds` no request but the first is begun later than that, so that there may be fewer results."""
@@ -99,7 +103,7 @@ class Sandbox:
                 left = None if seconds is None else started + seconds - time.monotonic()
                 if results and left is not None and left <= 0:
                     break
-                child = self._take()
+                child = self._take(owner)
                 try:
                     results += child.run_many(waiting, seconds=left)
                 finally:
@@ -111,7 +115,7 @@ class Sandbox:
         """How the children are closed in: "landlock ABI 7, seccomp", or "open: REASON" where the system lacks one of them."""
         if not self._state:
             with self._free:
-                self._put_back(self._take())
+                self._put_back(self._take(None))
         return self._state
 
     def pids(self) -> list[int]:
@@ -134,17 +138,24 @@ class Sandbox:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _take(self) -> Child:
+    def _take(self, owner: Hashable) -> Child:
         while True:
             with self._lock:
                 if self._closed:
                     raise ExtractionError("The extraction service is shutting down. Try again.", reason="internal")
-                child = self._idle.pop() if self._idle else None
-            if child is None:
-                return self._start()
-            if child.alive and child.is_silent:
-                return child
-            child.close()
+                own = [child for child in self._idle if child.jobs and child.owner == owner]
+                fitting = own or [child for child in self._idle if not child.jobs]
+                child = next(iter(fitting or self._idle), None)
+                if child is not None:
+                    self._idle.remove(child)
+            if child is not None and not (fitting and child.alive and child.is_silent):
+                child.close()
+                if fitting:
+                    continue
+                child = None  # it was another's, and gave its place
+            child = child or self._start()
+            child.owner = owner
+            return child
 
     def _start(self) -> Child:
         child = self._starter.submit(Child, readable=self._readable, languages=self._languages, programs=self._programs).result()

@@ -106,9 +106,8 @@ def probe(blob: Blob, name: str, declared_type: str | None, *, ocr: str = "auto"
     Where text would have to be recognized, that is left to the run: a picture is a picture here, whatever it shows."""
     with blobs.local_path(blob) as path:
         limits = {"stop_after_chars": PROBE_CHARS, "max_seconds": PROBE_SECONDS, **recognition_for(blob.organization_id, ocr=ocr).limits()}
-        result = sandbox(languages=False).run(
-            {"op": "extract", "path": str(path), "name": name, "declared_type": declared_type, "limits": limits, "chunk": None}
-        )
+        request = {"op": "extract", "path": str(path), "name": name, "declared_type": declared_type, "limits": limits, "chunk": None}
+        result = sandbox(languages=False).run(request, owner=blob.organization_id)
     return result["extracted"]["media_type"]
 
 

@@ -151,7 +151,7 @@ def _recognize(wanted: Wanted, recognition: Recognition, path: Path) -> Mapping[
     row = wanted.row
     last = row.position == wanted.item.parts - 1
     asked = {"kind": row.kind, "page": row.page, "start": row.start, "end": row.end, "last": last}
-    reply = recognizer().run(recognition.request(asked, path=str(path), name=wanted.item.file_name))
+    reply = recognizer().run(recognition.request(asked, path=str(path), name=wanted.item.file_name), owner=row.organization_id)
     if "recognized" in reply:
         return reply["recognized"]
     return ask_service(recognition, row.kind, reply, organization_id=wanted.item.organization_id).to_json()

@@ -46,6 +46,23 @@ def test_extracts_and_stays_warm(sandbox, note):
     assert sandbox.pids() == before
 
 
+def test_a_child_serves_one_owner(note):
+    with Sandbox(size=2, languages=False) as pool:
+        pool.warm()
+        pool.run(request(note), owner="a")
+        unused, of_a = pool.pids()
+        pool.run(request(note), owner="a")
+        assert pool.pids() == [unused, of_a]
+        pool.run(request(note), owner="b")
+        assert set(pool.pids()) == {unused, of_a}  # one that has read nothing is anybody's
+        pool.run(request(note), owner="c")
+        left, of_c = pool.pids()
+        assert left in {unused, of_a}
+        assert of_c not in {unused, of_a}
+        pool.run(request(note), owner="c")
+        assert pool.pids() == [left, of_c]
+
+
 def test_errors_of_the_content_cross_the_pipe(sandbox, tmp_path):
     path = tmp_path / "a.pdf"
     path.write_bytes(text_pdf(["secret"], password="x"))
