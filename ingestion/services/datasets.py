@@ -138,7 +138,9 @@ def _run(named: Sequence[tuple[list[str], Seen]], *, sql: str, max_rows: int) ->
             place += len(seen.parts)
         request = {"op": "query", "name": "The query", "path": paths[0], "more": paths[1:], "limits": limits}
         try:
-            return query_sandbox().run(request | {"sql": sql, "views": views, "max_rows": max_rows}, owner=named[0][1].dataset.organization_id)
+            return query_sandbox().run(
+                request | {"sql": sql, "views": views, "max_rows": max_rows}, owner=named[0][1].dataset.organization_id
+            )
         except ExtractionError as error:
             raise _told(error) from error
 
