@@ -187,7 +187,12 @@ EMBEDDING_PROVIDERS = {
     "openai": "kb.providers.openai:OpenAIProvider",
     "hashing": "kb.providers.hashing:HashingProvider",
 }
-VECTOR_STORES = {"pgvector": "kb.stores.pgvector:KIND", "memory": "kb.stores.memory:KIND"}
+VECTOR_STORES = {
+    "pgvector": "kb.stores.pgvector:KIND",
+    "qdrant": "kb.stores.qdrant:KIND",
+    "chroma": "kb.stores.chroma:KIND",
+    "memory": "kb.stores.memory:KIND",
+}
 SOURCE_LISTERS = {"upload": "ingestion.sources.upload:list_files", "channel": "ingestion.sources.channel:list_files"}
 # How a run comes to know what there is, by the kind of its source; the other stages are the same for all.
 CRAWLS = {

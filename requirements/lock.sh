@@ -12,5 +12,6 @@ compile render.in -o render.txt
 compile ocr.in -o ocr.txt
 compile audio.in -o audio.txt
 compile bench.in -o bench.txt
+compile stores.in -o stores.txt
 compile torch.in -o torch-cuda.txt
 sh ./torch-cpu.sh < torch-cuda.txt > torch-cpu.txt

@@ -14,6 +14,7 @@ from kb.schemas.source import Source, SourceSettings, Upload
 from kb.schemas.store import STORE_PARAMETERS
 from kb.schemas.web import Web
 
+GRPC_PORT, REST_PORT = 6334, 6333  # of Qdrant
 CHARACTERS_PER_TOKEN = 4
 _TOP = {
     "embeddingProvider",
@@ -117,8 +118,20 @@ class _Mapping:
             if kept is None or snake(key) not in STORE_PARAMETERS.get(kept, ()):
                 self._left_out(f"storeParameters.{key}", value)
                 continue
-            taken[snake(key)] = self._reference(f"storeParameters.{key}", value)
+            taken[snake(key)] = self._stored(f"storeParameters.{key}", snake(key), value)
         return {"type": kept, "parameters": taken} if kept else None
+
+    def _stored(self, path: str, key: str, value: Any) -> Any:
+        """Parameters are texts there, and Qdrant is spoken to by gRPC."""
+        if key == "use_tls" and value in ("true", "false"):
+            return value == "true"
+        if key == "port" and str(value).isascii() and str(value).isdigit():
+            port = int(value)
+            if port == GRPC_PORT:
+                self._converted(path, port, REST_PORT, "is Qdrant's port for gRPC; its REST interface is used here.")
+                return REST_PORT
+            return port
+        return self._reference(path, value)
 
     def _reference(self, path: str, value: Any) -> Any:
         match = _VAULT.fullmatch(value) if isinstance(value, str) else None

@@ -72,6 +72,11 @@ class VectorQuery:
     documents: Collection[UUID] | QuerySet[Document] | None = None
     chunks: Collection[int] | None = None
 
+    @property
+    def asks_nothing(self) -> bool:
+        """Of a store over a network: what an empty list narrows to needs no request, and some refuse it."""
+        return self.limit < 1 or any(given is not None and not len(given) for given in (self.documents, self.chunks))
+
 
 @dataclass(frozen=True, slots=True)
 class VectorMatches:
@@ -94,7 +99,8 @@ class VectorStore(Protocol):
 
     def search(self, query: VectorQuery) -> VectorMatches:
         """The nearest, of this organization and these knowledge bases alone, by the store's own condition. Fewer than `limit` only when no
-        more exist. A space that nothing was ever added to is empty."""
+        more exist. A space that nothing was ever added to is empty for pgvector and StoreRefused for others, which are asked only for
+        what has chunks: their collection was lost."""
 
 
 class ListingStore(Protocol):

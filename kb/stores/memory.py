@@ -8,7 +8,7 @@ from uuid import UUID
 import numpy as np
 from django.conf import settings
 
-from kb.stores.base import Place, Point, StoreKind, StoreSpec, VectorMatches, VectorQuery, directed
+from kb.stores.base import Place, Point, StoreKind, StoreRefused, StoreSpec, VectorMatches, VectorQuery, directed
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,8 @@ class MemoryStore:
         documents = None if query.documents is None else set(query.documents)
         wanted = None if query.chunks is None else set(query.chunks)
         with _lock:
+            if query.space.pk not in _spaces:
+                raise StoreRefused("The store memory holds nothing in this process: another one ingested it, or this one started again.")
             found = [
                 (chunk, one.vector)
                 for chunk, one in _spaces.get(query.space.pk, {}).items()

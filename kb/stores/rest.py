@@ -1,17 +1,20 @@
 """A store's HTTP interface through the one outbound client: addresses checked, answers bounded, failures told as a store's."""
 
 import json
-from collections.abc import Collection, Mapping
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
 from config.errors import InvalidInput, LecternError, ProviderError, TooLarge
 from config.http import fetch, open_client, status_error
 from config.http_errors import shown
-from kb.stores.base import SEARCH_DEADLINE, WRITE_DEADLINE, StoreError, StoreRefused, StoreUnavailable
+from kb.stores.base import SEARCH_DEADLINE, WRITE_DEADLINE, StoreError, StoreRefused, StoreSpec, StoreUnavailable
 
+T = TypeVar("T")
 MAX_ANSWER = 32 * 2**20
 _DETAIL_CHARS = 300
 
@@ -75,6 +78,20 @@ class RestStore:
             f"{self.name} at {shown(self.base_url)} answered in a way that cannot be read: {why}. Check its address and version."
         )
 
+    def absent(self, collection: str) -> StoreRefused:
+        return StoreRefused(
+            f"{self.name} at {shown(self.base_url)} has no collection '{collection}' (any more). Restore it, or purge the knowledge base "
+            "and ingest it again."
+        )
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Inside, an answer of another shape leaves as an error of the store."""
+        try:
+            yield
+        except (TypeError, ValueError, LookupError, AttributeError) as error:
+            raise self.unreadable(f"{type(error).__name__}: {error}"[:200]) from error
+
     def _read(self, url: str, body: bytes) -> Any:
         if not body.strip():
             return None
@@ -98,3 +115,22 @@ class RestStore:
             for part in value.split():
                 text = text.replace(part, "[secret]") if len(part) >= 4 and part not in ("Bearer", "Basic", "ApiKey") else text
         return text
+
+
+def server_url(spec: StoreSpec, *, default_port: int) -> str:
+    """Of a store that is configured by `host`, `port` and `use_tls`."""
+    host = spec.text("host")
+    host = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    return f"{'https' if spec.parameters.get('use_tls') else 'http'}://{host}:{spec.text('port', str(default_port))}"
+
+
+def matches_of(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[int, float]]:
+    """(chunk, cosine) as a store wrote them, best first and ties by id; what is no number has no direction."""
+    rows = [(int(chunk), float(cosine)) for chunk, cosine in pairs]
+    return sorted((row for row in rows if math.isfinite(row[1])), key=lambda row: (-row[1], row[0]))
+
+
+def batches(values: Collection[T], size: int) -> Iterator[list[T]]:
+    listed = list(values)
+    for start in range(0, len(listed), size):
+        yield listed[start : start + size]

@@ -133,11 +133,18 @@ def test_single_fields(values, part):
 
 
 def test_a_store_that_is_here_keeps_its_parameters_and_secrets_become_references():
-    store = {"host": "q.example.com", "collectionName": "docs", "useTls": "true", "apiKey": "${vault:acme/qdrant-key}", "shards": 3}
+    store = {
+        "host": "q.example.com",
+        "collectionName": "docs",
+        "useTls": "true",
+        "port": "6334",
+        "apiKey": "${vault:acme/qdrant-key}",
+        "shards": 3,
+    }
     made, notes = mapped({"name": "a", "storeType": "qdrant", "storeParameters": store}, stores=("pgvector", "qdrant"))
-    parameters = {"host": "q.example.com", "collection_name": "docs", "use_tls": "true", "api_key": "${secret:qdrant-key}"}
+    parameters = {"host": "q.example.com", "collection_name": "docs", "use_tls": True, "port": 6333, "api_key": "${secret:qdrant-key}"}
     assert made["store"] == {"type": "qdrant", "parameters": parameters}
-    assert set(notes) == {"storeParameters.apiKey", "storeParameters.shards"}
+    assert set(notes) == {"storeParameters.apiKey", "storeParameters.shards", "storeParameters.port"}
 
 
 def test_a_secret_in_clear_is_not_repeated():

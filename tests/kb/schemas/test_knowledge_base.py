@@ -281,7 +281,7 @@ def test_a_stored_document_outlives_the_rules_it_was_published_under() -> None:
 
 def test_a_store_is_accepted_once_it_is_registered() -> None:
     rules = Rules(known_stores=frozenset({"pgvector", "qdrant"}))
-    load(document("store", {"type": "qdrant", "parameters": {"api_key": "${secret:Q}"}}), strict=True, rules=rules)
+    load(document("store", {"type": "qdrant", "parameters": {"host": "q.example.com", "api_key": "${secret:Q}"}}), strict=True, rules=rules)
     [error] = refusal(document("store", {"type": "qdrant", "parameters": {"api_key": "abc"}}), rules=rules)
     assert "${secret:NAME}" in error["message"]
     assert "abc" not in error["message"]

@@ -6,13 +6,19 @@ A new store is one entry. Its function is given a folder and yields a `Peer`; `p
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
 from kb.stores.base import StoreSpec
+from tests.servers import chroma_process
 
 PEERS: dict[str, str] = {
     "pgvector": "tests.kb.stores.contract.peers:pgvector",
     "memory": "tests.kb.stores.contract.peers:memory",
+    "qdrant": "tests.kb.stores.contract.peers:qdrant",
+    "chroma": "tests.kb.stores.contract.peers:chroma",
 }
 
 
@@ -32,3 +38,32 @@ def pgvector(folder: Path) -> Iterator[Peer]:
 @contextmanager
 def memory(folder: Path) -> Iterator[Peer]:
     yield Peer(StoreSpec("memory"))
+
+
+KEY = "sesame-open-wide"
+NEEDS = "needs requirements/stores.txt"
+
+
+@contextmanager
+def qdrant(folder: Path) -> Iterator[Peer]:
+    if find_spec("qdrant_client") is None:
+        pytest.skip(NEEDS)
+    from tests.servers import qdrant_server
+
+    def at(host: str, port: int) -> StoreSpec:
+        return StoreSpec("qdrant", {"host": host, "port": port, "collection_name": "contract", "api_key": KEY})
+
+    with qdrant_server.serving(KEY) as server:
+        yield Peer(at("127.0.0.1", server.server_port), at)
+
+
+@contextmanager
+def chroma(folder: Path) -> Iterator[Peer]:
+    if chroma_process.chroma_program() is None:
+        pytest.skip(NEEDS)
+
+    def at(host: str, port: int) -> StoreSpec:
+        return StoreSpec("chroma", {"base_url": f"http://{host}:{port}", "collection_name": "contract"})
+
+    with chroma_process.serving(folder) as port:
+        yield Peer(at("127.0.0.1", port), at)

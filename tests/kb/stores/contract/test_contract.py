@@ -5,7 +5,8 @@ import pytest
 
 from config.errors import InvalidInput
 from kb.models import EmbeddingSpace
-from kb.stores.base import Place, Point
+from kb.stores.base import Place, Point, StoreRefused
+from kb.stores.opening import store_kinds
 from tests.kb.stores.contract.ground import DIMENSION, unit
 
 
@@ -56,12 +57,17 @@ def test_what_is_absent_can_be_removed(filled):
     assert filled.found(unit(1)) == []
 
 
-def test_a_space_that_nothing_was_added_to_is_empty(store, filled, make_filled):
+def test_a_space_that_nothing_was_added_to(peer, store, filled, make_filled):
     nowhere = EmbeddingSpace(pk=filled.place.space.pk + 77, dimension=DIMENSION)
     place = Place(filled.place.organization, filled.place.knowledge_base, nowhere)
     store.remove(place, [1])
     store.remove(place, None)
-    assert filled.search(unit(1), space=nowhere) == []
+    if store_kinds().load(peer.spec.type).in_transaction:
+        assert filled.search(unit(1), space=nowhere) == []
+    else:
+        with pytest.raises(StoreRefused):
+            filled.search(unit(1), space=nowhere)
+    filled.add(unit(1))
     assert store.chunks_after(place, 0, 10) == []
     assert make_filled("Nothing in it").search(unit(1)) == []
 
