@@ -185,6 +185,14 @@ UNFOLD = {
 EMBEDDING_PROVIDERS = {
     "local": "kb.providers.local:LocalProvider",
     "openai": "kb.providers.openai:OpenAIProvider",
+    "azure-openai": "kb.providers.azure:AzureProvider",
+    "ollama": "kb.providers.ollama:OllamaProvider",
+    "mistral": "kb.providers.mistral:MistralProvider",
+    "bedrock": "kb.providers.bedrock:BedrockProvider",
+    "cohere": "kb.providers.cohere:CohereProvider",
+    "gemini": "kb.providers.gemini:GeminiProvider",
+    "vertex": "kb.providers.vertex:VertexProvider",
+    "voyage": "kb.providers.voyage:VoyageProvider",
     "hashing": "kb.providers.hashing:HashingProvider",
 }
 VECTOR_STORES = {

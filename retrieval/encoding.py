@@ -54,7 +54,7 @@ class QueryVectors:
         text, note = cut_to_window(self.text, spec)
         if note:
             self.notes.append(note)
-        return embed_query(query_encoder(spec), spec, text)
+        return embed_query(query_encoder(spec), spec, text).vectors[0]
 
 
 def cut_to_window(text: str, spec: ModelSpec) -> tuple[str, str]:

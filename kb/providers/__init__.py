@@ -15,6 +15,7 @@ from kb.providers.base import (
     Role,
     document_text,
     embed,
+    embed_once,
     embed_query,
 )
 from kb.providers.tokens import token_counter
@@ -28,6 +29,7 @@ __all__ = [
     "check_spec",
     "document_text",
     "embed",
+    "embed_once",
     "embed_query",
     "load_provider",
     "provider_names",

@@ -16,6 +16,8 @@ from config.errors import InvalidInput, PermanentProviderError
 from kb.providers.batches import BatchLimits, make_batches
 from kb.providers.tokens import ESTIMATE
 
+_MOST_TOKENS = 2**40  # of a server that says anything
+
 
 class Role(StrEnum):
     DOCUMENT = "document"
@@ -62,22 +64,30 @@ def document_text(spec: ModelSpec, text: str) -> str:
 
 
 def embed(provider: EmbeddingProvider, spec: ModelSpec, texts: Sequence[str], role: Role) -> Embedded:
-    """Vectors of length 1 for texts that already carry their prefix, in their order.
-
-    A wrong number of vectors, another dimension than the registered one, and values that are no numbers are PermanentProviderError.
-    """
+    """Vectors of length 1 for texts that already carry their prefix, in their order, in as many calls as the provider's limits want."""
     vectors = np.zeros((len(texts), spec.dimension), dtype=np.float32)
     tokens = 0
     for batch in make_batches([ESTIMATE.count(text) for text in texts], provider.limits):
-        answer = provider.embed_batch([texts[i] for i in batch], role)
-        vectors[batch] = _check_vectors(answer.vectors, spec=spec, expected=len(batch))
+        answer = embed_once(provider, spec, [texts[i] for i in batch], role)
+        vectors[batch] = answer.vectors
         tokens += answer.tokens
     return Embedded(vectors=vectors, tokens=tokens)
 
 
-def embed_query(provider: EmbeddingProvider, spec: ModelSpec, text: str) -> np.ndarray:
-    """The vector of a question; its prefix is added here."""
-    return embed(provider, spec, [spec.query_prefix + text], Role.QUERY).vectors[0]
+def embed_once(provider: EmbeddingProvider, spec: ModelSpec, texts: Sequence[str], role: Role) -> Embedded:
+    """The same in one call. Tokens are estimated where the provider does not say them.
+
+    A wrong number of vectors, another dimension than the registered one, and values that are no numbers are PermanentProviderError.
+    """
+    answer = provider.embed_batch(texts, role)
+    vectors = _check_vectors(answer.vectors, spec=spec, expected=len(texts))
+    tokens = min(answer.tokens, _MOST_TOKENS) if answer.tokens > 0 else sum(ESTIMATE.count(text) for text in texts)
+    return Embedded(vectors=vectors, tokens=tokens)
+
+
+def embed_query(provider: EmbeddingProvider, spec: ModelSpec, text: str) -> Embedded:
+    """The vector of a question, as the only one of `vectors`; its prefix is added here."""
+    return embed_once(provider, spec, [spec.query_prefix + text], Role.QUERY)
 
 
 def check_settings(spec: ModelSpec, *, parameters: frozenset[str], remote: bool) -> None:

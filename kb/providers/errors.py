@@ -14,6 +14,16 @@ from kb.providers.base import ModelSpec
 
 _QUOTA_CODES = ("quota", "billing", "credit", "spend_limit", "usage_limit")
 _LONGEST_DETAIL = 300
+_OF_LENGTH = (
+    "context length",
+    "input length",
+    "input tokens",
+    "too many tokens",
+    "token limit",
+    "token count",
+    "too long",
+    "sequence length",
+)
 
 
 def status_error(
@@ -79,7 +89,22 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 def _speaks_of_length(code: str | None, detail: str) -> bool:
     text = detail.lower()
-    return code == "context_length_exceeded" or "maximum context length" in text or "maximum input length" in text
+    return code == "context_length_exceeded" or any(words in text for words in _OF_LENGTH)
+
+
+def read_error(body: object) -> tuple[str | None, str]:
+    """(code, message) of a refusal in any of the shapes that vendors use: `{"error": {"message", "code"}}`, `{"error": "…"}`,
+    `{"message": "…"}`, `{"detail": "…"}` or `{"detail": [{"msg": "…"}]}`, a list of one of them, or plain text."""
+    while isinstance(body, list) and body:
+        body = body[0]
+    if not isinstance(body, dict):
+        return None, body if isinstance(body, str) else ""
+    inner = body.get("error", body)
+    if not isinstance(inner, dict):
+        return None, str(inner or "")
+    said = inner.get("message") or inner.get("detail") or inner.get("msg") or ""
+    code = next((str(inner[name]) for name in ("status", "code", "type") if inner.get(name) and not isinstance(inner[name], int)), None)
+    return code, said if isinstance(said, str) else read_error(said)[1]
 
 
 def _transient(spec: ModelSpec, status: int | None, text: str, retry_after: float | None) -> ProviderError:

@@ -8,7 +8,7 @@ from typing import Any
 from config.errors import PermanentProviderError, TransientProviderError
 from config.http import fetch, open_client, retry_after
 from kb.providers.base import ModelSpec
-from kb.providers.errors import redact, status_error
+from kb.providers.errors import read_error, redact, status_error
 
 MOST_BYTES = 4 * 1024 * 1024
 DESCRIBE = (
@@ -58,7 +58,7 @@ def _post(spec: ModelSpec, path: str, content: bytes, headers: dict[str, str], *
     except (ValueError, RecursionError):
         body = None
     if answer.status >= 300:
-        code, detail = _error(body)
+        code, detail = read_error(body)
         raise status_error(spec, answer.status, code=code, detail=detail, retry_after=retry_after(answer.headers))
     if not isinstance(body, dict):
         raise TransientProviderError(f"The server of the model {spec.name} answers with something else than JSON. It is tried again.")
@@ -68,13 +68,6 @@ def _post(spec: ModelSpec, path: str, content: bytes, headers: dict[str, str], *
 def _url(spec: ModelSpec, path: str) -> str:
     base = (spec.endpoint or "").rstrip("/")
     return base if base.endswith(path) else f"{base}/{path}"
-
-
-def _error(body: object) -> tuple[str | None, str]:
-    inner = body.get("error", body) if isinstance(body, dict) else {}
-    if isinstance(inner, dict):
-        return str(inner.get("code") or inner.get("type") or "") or None, str(inner.get("message") or "")
-    return None, str(inner)
 
 
 def _unreadable(spec: ModelSpec, what: str) -> PermanentProviderError:

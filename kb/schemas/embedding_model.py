@@ -84,7 +84,7 @@ class EmbeddingModelInput(Document):
     @classmethod
     def _credential(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is None:
-            if _rules(info).needs_credential and info.data.get("endpoint") is None:
+            if _rules(info).needs_credential and (info.data.get("endpoint") is None or _rules(info).needs_endpoint):
                 raise ValueError(f"is required for provider {info.data['provider']}: store the key as a secret and write its name.")
             return None
         if not _rules(info).takes_credential:

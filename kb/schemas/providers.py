@@ -7,7 +7,7 @@ _CALLS = frozenset({"timeout", "batch_texts", "batch_tokens", "tokenizer"})
 
 @dataclass(frozen=True, slots=True)
 class ProviderRules:
-    """`dimensions` names the parameter that shortens vectors. A credential is needed only where no `endpoint` of one's own is given."""
+    """`dimensions` names the parameter that shortens vectors. A credential is needed where no `endpoint` is given, or one must be."""
 
     parameters: frozenset[str] = frozenset()
     required_parameters: tuple[str, ...] = ()
@@ -33,13 +33,13 @@ PROVIDERS: dict[str, ProviderRules] = {
         needs_endpoint=True,
         needs_credential=True,
     ),
-    "ollama": ProviderRules(parameters=_CALLS | {"keep_alive"}),
-    "mistral": ProviderRules(parameters=_CALLS, needs_credential=True),
-    "bedrock": ProviderRules(parameters=_CALLS | {"dimensions", "region"}, dimensions="dimensions", takes_endpoint=False),
-    "cohere": ProviderRules(parameters=_CALLS, needs_credential=True),
+    "ollama": ProviderRules(parameters=_CALLS | {"dimensions", "keep_alive"}, dimensions="dimensions"),
+    "mistral": ProviderRules(parameters=_CALLS | {"dimensions"}, dimensions="dimensions", needs_credential=True),
+    "bedrock": ProviderRules(parameters=_CALLS | {"dimensions", "region"}, dimensions="dimensions"),
+    "cohere": ProviderRules(parameters=_CALLS | {"dimensions"}, dimensions="dimensions", needs_credential=True),
     "gemini": ProviderRules(parameters=_CALLS | {"dimensions", "task_type"}, dimensions="dimensions", needs_credential=True),
     "vertex": ProviderRules(
-        parameters=_CALLS | {"project", "location", "dimensions"}, required_parameters=("project",), dimensions="dimensions"
+        parameters=_CALLS | {"project", "location", "dimensions", "task_type"}, required_parameters=("project",), dimensions="dimensions"
     ),
     "voyage": ProviderRules(parameters=_CALLS | {"dimensions"}, dimensions="dimensions", needs_credential=True),
 }
