@@ -279,8 +279,9 @@ def reap_dead(source: Source) -> list[IngestionRun]:
     for run in IngestionRun.objects.filter(source=source, finished_at=None):
         too_old = now - run.created_at > timedelta(hours=settings.ENV.max_run_hours)
         is_watched = run.eligible_at is None or now - run.eligible_at <= timedelta(seconds=settings.ENV.dead_run_seconds / 4)
-        idle_since = max(run.eligible_since, last_progress(run)) if run.eligible_since and is_watched else None
-        idle = idle_since is not None and now - idle_since > timedelta(seconds=settings.ENV.dead_run_seconds)
+        before = now - timedelta(seconds=settings.ENV.dead_run_seconds)
+        # Its items are looked at only where it could be dead: the sweep asks this of every open run.
+        idle = is_watched and run.eligible_since is not None and run.eligible_since < before and last_progress(run) < before
         error = f"Run abandoned. {run.error}" if run.error else "Run abandoned"
         if (too_old or idle) and finish(run, status=Status.FAILED, stop_reason="", error=error):
             reaped.append(run)

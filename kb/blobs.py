@@ -11,9 +11,10 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from io import BytesIO
 from os import urandom
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 from uuid import UUID, uuid4
 
 from django.core.files.base import ContentFile, File
@@ -39,20 +40,28 @@ _REFERENCES = (
 )
 
 
+class _Content(NamedTuple):
+    size: int
+    file: File
+
+
 def store_bytes(organization_id: UUID, content: bytes) -> Blob:
     """The blob that holds `content`, a new one if the organization has none."""
-    return _store(organization_id, hashlib.sha256(content).digest(), len(content), ContentFile(content))
+    return store_stream(organization_id, BytesIO(content))
 
 
 def store_stream(organization_id: UUID, stream: IO[bytes]) -> Blob:
     """Like `store_bytes` for an open file, read twice and never held whole."""
-    digest, size = hashlib.sha256(), 0
-    stream.seek(0)
-    while part := stream.read(PART_BYTES):
-        digest.update(part)
-        size += len(part)
-    stream.seek(0)
-    return _store(organization_id, digest.digest(), size, File(stream, name="content"))
+    (blob,) = store_streams(organization_id, [stream])
+    return blob
+
+
+def store_streams(organization_id: UUID, streams: Sequence[IO[bytes]]) -> list[Blob]:
+    """The same for many files, in their order. Raises `Unavailable`; new ones are kept all or none."""
+    measured = [_measure(stream) for stream in streams]
+    wanted = {digest: _Content(size, File(each, name="content")) for (digest, size), each in zip(measured, streams, strict=True)}
+    found = _store(organization_id, wanted, is_checked=True)
+    return [found[digest] for digest, _ in measured]
 
 
 def store_texts(organization_id: UUID, texts: Sequence[str]) -> list[Blob]:
@@ -62,24 +71,45 @@ def store_texts(organization_id: UUID, texts: Sequence[str]) -> list[Blob]:
 
 def store_contents(organization_id: UUID, contents: Sequence[bytes]) -> list[Blob]:
     """The same for bytes."""
-    if not contents:
-        return []
     digests = [hashlib.sha256(content).digest() for content in contents]
+    wanted = {digest: _Content(len(content), ContentFile(content)) for digest, content in zip(digests, contents, strict=True)}
+    found = _store(organization_id, wanted, is_checked=False)
+    return [found[digest] for digest in digests]
+
+
+def _measure(stream: IO[bytes]) -> tuple[bytes, int]:
+    """(SHA-256, bytes)"""
+    state, size = hashlib.sha256(), 0
+    stream.seek(0)
+    while part := stream.read(PART_BYTES):
+        state.update(part)
+        size += len(part)
+    stream.seek(0)
+    return state.digest(), size
+
+
+def _store(organization_id: UUID, wanted: Mapping[bytes, _Content], *, is_checked: bool) -> dict[bytes, Blob]:
+    """Blobs by hash. Where they are checked, what names one whose bytes were lost or damaged has them again."""
+    if not wanted:
+        return {}
     with transaction.atomic():
-        known = _reuse(organization_id, digests)
-    new = {digest: content for digest, content in zip(digests, contents, strict=True) if digest not in known}
-    if new:
-        known |= _store_new(organization_id, new)
-    return [known[digest] for digest in digests]
+        known = _reuse(organization_id, wanted)
+    for digest, blob in known.items() if is_checked else ():
+        if not is_whole(blob):
+            lost, blob.storage_key = blob.storage_key, _write(organization_id, digest, wanted[digest].file)
+            blob.save(update_fields=["storage_key"])
+            _delete_files([lost])
+    new = {digest: content for digest, content in wanted.items() if digest not in known}
+    return known | (_store_new(organization_id, new) if new else {})
 
 
-def _store_new(organization_id: UUID, contents: Mapping[bytes, bytes]) -> dict[bytes, Blob]:
+def _store_new(organization_id: UUID, contents: Mapping[bytes, _Content]) -> dict[bytes, Blob]:
     """Files first, then their rows in one statement, in the order of hashes: two that store the same wait for each other, never both."""
     rows: list[Blob] = []
     try:
         for digest, content in sorted(contents.items()):
-            key = _write(organization_id, digest, ContentFile(content))
-            rows.append(Blob(organization_id=organization_id, sha256=digest, size=len(content), storage_key=key))
+            key = _write(organization_id, digest, content.file)
+            rows.append(Blob(organization_id=organization_id, sha256=digest, size=content.size, storage_key=key))
     except Unavailable:
         _delete_files(row.storage_key for row in rows)
         raise
@@ -109,23 +139,6 @@ def _reuse(organization_id: UUID, digests: Iterable[bytes]) -> dict[bytes, Blob]
     found = {bytes(blob.sha256): blob for blob in rows}
     Blob.objects.filter(id__in=[blob.id for blob in found.values()]).update(touched_at=timezone.now())
     return found
-
-
-def _store(organization_id: UUID, sha256: bytes, size: int, content: File) -> Blob:
-    with transaction.atomic():
-        known = _reuse(organization_id, [sha256]).get(sha256)
-    if known is not None and is_whole(known):
-        return known
-    key = _write(organization_id, sha256, content)
-    if known is not None:  # it was lost or damaged: what names it has it again
-        lost, known.storage_key = known.storage_key, key
-        known.save(update_fields=["storage_key"])
-        _delete_files([lost])
-        return known
-    blob, made = Blob.objects.get_or_create(organization_id=organization_id, sha256=sha256, defaults={"size": size, "storage_key": key})
-    if not made:  # somebody stored the same content meanwhile
-        default_storage.delete(key)
-    return blob
 
 
 def _write(organization_id: UUID, sha256: bytes, content: File) -> str:

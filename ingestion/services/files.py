@@ -1,20 +1,26 @@
 """Files of upload sources: kept, read once when they come, replaced by name, deleted at once."""
 
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import IO
+from io import BytesIO
+from typing import IO, Any
 
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
-from django.db.models import F, Sum
+from django.db.models import Count, Sum
 
 from config.errors import Conflict, ExtractionError, LecternError, NotFound
 from ingestion.children import sandbox
 from ingestion.extract.extraction import PROBE_CHARS, PROBE_SECONDS
 from ingestion.recognition import recognition_for
+from ingestion.rows import update_rows
 from kb import blobs, schemas
 from kb.models import Blob, Document, File, KnowledgeBase, Source, User, file_key, key_hash
 from kb.schemas.source import Source as SourceEntry
 from kb.schemas.source import SourceSettings, Upload
+
+PROBE_TURN_SECONDS = 2.0  # then the child is free for whoever waits for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,22 +31,62 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What became of a batch; one bad file does not refuse the others."""
+    """What became of a batch; one bad file does not refuse the others. A name that came twice is one document."""
 
     documents: list[Document]
     rejected: list[Rejected]
+
+
+@dataclass(slots=True)
+class Incoming:
+    """A file on its way in, as far as it has come: stored, read, kept; or refused on the way."""
+
+    name: str
+    size: int
+    declared_type: str | None
+    content: UploadedFile | None = None
+    blob: Blob | None = None
+    media_type: str = ""
+    document: Document | None = None
+    refusal: LecternError | None = None
+
+    @property
+    def key(self) -> bytes:
+        return key_hash(file_key(self.name))
+
+
+@dataclass(slots=True)
+class Room:
+    """What a source holds; `sizes` are those of files that could be replaced, by their keys."""
+
+    limits: Upload
+    number: int
+    total: int
+    sizes: dict[bytes, int]
+
+    def check(self, file: Incoming) -> None:
+        """Whether it could be taken. Raises `Conflict`."""
+        if file.key not in self.sizes and self.number >= self.limits.max_files:
+            raise Conflict(f"The source already holds upload.max_files ({self.limits.max_files}). Delete files, or raise the limit.")
+        total = self.total - self.sizes.get(file.key, 0) + file.size
+        if total > self.limits.max_total_bytes:
+            raise Conflict(
+                f"With this file the source would hold {total:,} bytes, more than upload.max_total_bytes ({self.limits.max_total_bytes:,})."
+                " Delete files, or raise the limit."
+            )
+
+    def take(self, file: Incoming) -> None:
+        """Count it in. Raises `Conflict` where there is no room."""
+        self.check(file)
+        self.number += file.key not in self.sizes
+        self.total += file.size - self.sizes.get(file.key, 0)
+        self.sizes[file.key] = file.size
 
 
 def upload_limits(source: Source) -> Upload:
     """The `upload` block of the current version."""
     entry = _entry(source)
     return (entry.upload if entry else None) or Upload()
-
-
-def ocr_setting(source: Source) -> str:
-    """Its `settings.ocr`: whether text is recognized in pictures and scans."""
-    entry = _entry(source)
-    return (entry.settings if entry else SourceSettings()).ocr
 
 
 def _entry(source: Source) -> SourceEntry | None:
@@ -53,112 +99,188 @@ def require_upload_source(source: Source) -> None:
         raise Conflict(f"The source '{source.name}' is of kind {source.kind}; only an upload source takes files.")
 
 
-def store_files(source: Source, files: list[UploadedFile], *, user: User | None = None) -> Stored:
+def store_files(source: Source, files: Sequence[UploadedFile], *, user: User | None = None) -> Stored:
     """Store each file that can be read, under the source's limits; the others come back with their reason."""
     require_upload_source(source)
-    limits = upload_limits(source)
-    documents, rejected = [], []
+    incoming = [Incoming((file.name or "file")[:255], file.size or 0, file.content_type, content=file) for file in files]
+    _take_in(source, incoming, user)
+    documents = {file.document.id: file.document for file in incoming if file.document}
+    return Stored(list(documents.values()), [Rejected(file.name, file.refusal.message) for file in incoming if file.refusal])
+
+
+def keep_blob(source: Source, blob: Blob, *, name: str, declared_type: str | None, user: User | None) -> Document:
+    """The same of one file whose bytes are stored already. Raises `LecternError` with the reason for a refusal."""
+    file = Incoming(name, blob.size, declared_type, blob=blob)
+    _take_in(source, [file], user)
+    if file.refusal:
+        raise file.refusal
+    return file.document
+
+
+def check_file(source: Source, name: str, size: int) -> None:
+    """Whether a file of that size could be taken now. Raises `ExtractionError`, or `Conflict` where the source is full."""
+    file = Incoming(name, size, None)
+    _check(_room(source, upload_limits(source), [file]), [file])
+    if file.refusal:
+        raise file.refusal
+
+
+def _take_in(source: Source, incoming: Sequence[Incoming], user: User | None) -> None:
+    """All files take each step together: what the source holds is counted, rows are written and children are asked for many at once."""
+    entry = _entry(source)
+    limits, ocr = (entry and entry.upload) or Upload(), (entry.settings if entry else SourceSettings()).ocr
+    steps = (
+        lambda files: _check(_room(source, limits, files), files),  # before any byte is stored
+        lambda files: _store(source, files),
+        lambda files: _probe(source, files, ocr),
+        lambda files: _keep(source, files, limits, user),
+    )
+    for step in steps:
+        files = [file for file in incoming if file.refusal is None]
+        try:
+            step(files)
+        except LecternError as error:
+            for file in files:
+                file.refusal = file.refusal or error
+
+
+def _check(room: Room, files: Sequence[Incoming]) -> None:
     for file in files:
         try:
-            documents.append(store_file(source, file, limits=limits, user=user))
+            _check_size(file, room.limits)
+            room.check(file)
         except LecternError as error:
-            rejected.append(Rejected(file.name or "file", error.message))
-    return Stored(documents, rejected)
+            file.refusal = error
 
 
-def store_file(source: Source, file: UploadedFile, *, limits: Upload, user: User | None = None) -> Document:
-    """Store one file; a file of the same name is replaced. Raises `LecternError` with the reason for a refusal."""
-    name = (file.name or "file")[:255]
-    check_file(source, name, file.size or 0, limits)  # before any byte is stored
-    blob = blobs.store_stream(source.organization_id, file)
-    return keep_blob(source, blob, name=name, declared_type=file.content_type, limits=limits, user=user)
-
-
-def check_file(source: Source, name: str, size: int, limits: Upload) -> None:
-    """Whether a file of that size could be taken now. Raises `ExtractionError`, or `Conflict` where the source is full."""
-    if not size:
-        raise ExtractionError(f"{name} is empty. Upload a file with text.", reason="empty", retires=True)
-    if size > limits.max_file_bytes:
+def _check_size(file: Incoming, limits: Upload) -> None:
+    if not file.size:
+        raise ExtractionError(f"{file.name} is empty. Upload a file with text.", reason="empty", retires=True)
+    if file.size > limits.max_file_bytes:
         raise ExtractionError(
-            f"{name} has {size:,} bytes, more than upload.max_file_bytes ({limits.max_file_bytes:,}). Split it, or raise the limit.",
+            f"{file.name} has {file.size:,} bytes, more than upload.max_file_bytes ({limits.max_file_bytes:,})."
+            " Split it, or raise the limit.",
             reason="too_large",
             retires=True,
         )
-    _check_room(source, file_key(name), size, limits)
 
 
-def keep_blob(source: Source, blob: Blob, *, name: str, declared_type: str | None, limits: Upload, user: User | None) -> Document:
-    """The same of bytes that are stored already."""
-    key = file_key(name)
-    media_type = probe(blob, name, declared_type, ocr=ocr_setting(source))
+def _room(source: Source, limits: Upload, files: Sequence[Incoming]) -> Room:
+    held = Document.objects.filter(source=source, file__isnull=False, part_of=None)
+    totals = held.aggregate(number=Count("id"), total=Sum("file__size", default=0))
+    sizes = held.filter(key_hash__in={file.key for file in files}).values_list("key_hash", "file__size")
+    return Room(limits, totals["number"], totals["total"], {bytes(key): size for key, size in sizes})
+
+
+def _store(source: Source, files: Sequence[Incoming]) -> None:
+    new = [file for file in files if file.blob is None]
+    for file, blob in zip(new, blobs.store_streams(source.organization_id, [file.content for file in new]), strict=True):
+        file.blob = blob
+
+
+def _probe(source: Source, files: Sequence[Incoming], ocr: str) -> None:
+    """Read the first characters as a run would, so that what cannot be read is refused now and not skipped later.
+    Where text would have to be recognized, that is left to the run: a picture is a picture here, whatever it shows."""
+    limits = {"stop_after_chars": PROBE_CHARS, "max_seconds": PROBE_SECONDS, **recognition_for(source.organization_id, ocr=ocr).limits()}
+    asked: list[tuple[Incoming, dict[str, Any]]] = []
+    with ExitStack() as paths:
+        for file in files:
+            try:
+                path = paths.enter_context(blobs.local_path(file.blob))
+            except LecternError as error:
+                file.refusal = error
+                continue
+            named = {"path": str(path), "name": file.name, "declared_type": file.declared_type}
+            asked.append((file, {"op": "extract", **named, "limits": limits, "chunk": None}))
+        while asked:
+            requests = [request for _, request in asked]
+            results = sandbox(languages=False).run_many(requests, seconds=PROBE_TURN_SECONDS, owner=source.organization_id)
+            for (file, _), result in zip(asked, results, strict=False):
+                if isinstance(result, ExtractionError):
+                    file.refusal = result
+                else:
+                    file.media_type = result["extracted"]["media_type"]
+            asked = asked[len(results) :]
+
+
+def _keep(source: Source, files: Sequence[Incoming], limits: Upload, user: User | None) -> None:
     with transaction.atomic():
-        # One file at a time per source, against a fresh count: two uploads cannot fill the same headroom.
+        # One request at a time per source, against a fresh count: two uploads cannot fill the same headroom.
         now = Source.objects.select_for_update(no_key=True).filter(id=source.id, state=Source.State.ACTIVE).first()
         if now is None:  # removed while the bytes came in
             raise NotFound()
         require_upload_source(now)
-        _check_room(source, key, blob.size, limits)
-        return _attach(source, key, name, blob, media_type, user)
+        room = _room(now, limits, files)
+        for file in files:
+            try:
+                room.take(file)
+            except Conflict as error:
+                file.refusal = error
+        _attach(now, [file for file in files if file.refusal is None], user)
 
 
-def probe(blob: Blob, name: str, declared_type: str | None, *, ocr: str = "auto") -> str:
-    """Read the first characters as a run would, so that what cannot be read is refused now and not skipped later; returns the type.
-    Where text would have to be recognized, that is left to the run: a picture is a picture here, whatever it shows."""
-    with blobs.local_path(blob) as path:
-        limits = {"stop_after_chars": PROBE_CHARS, "max_seconds": PROBE_SECONDS, **recognition_for(blob.organization_id, ocr=ocr).limits()}
-        request = {"op": "extract", "path": str(path), "name": name, "declared_type": declared_type, "limits": limits, "chunk": None}
-        result = sandbox(languages=False).run(request, owner=blob.organization_id)
-    return result["extracted"]["media_type"]
+def _attach(source: Source, kept: Sequence[Incoming], user: User | None) -> None:
+    """Make files of them, and documents of files; of a name that came twice the last one counts."""
+    latest = {file.key: file for file in kept}
+    files = {key: _file(source, file, user) for key, file in latest.items()}
+    File.objects.bulk_create(files.values())
+    rows = Document.objects.select_for_update(no_key=True).filter(source=source, key_hash__in=list(latest)).order_by("id")
+    documents = {bytes(row.key_hash): row for row in rows}
+    replaced = [row.file_id for row in documents.values() if row.file_id]
+    changes = [(row.id, _replacement(row, latest[key], files[key])) for key, row in documents.items()]
+    if changes:
+        update_rows(Document, changes)
+        File.objects.filter(id__in=replaced, documents=None).delete()
+    new = {key: _document(source, file, files[key]) for key, file in latest.items() if key not in documents}
+    Document.objects.bulk_create(new.values())
+    documents |= new
+    for file in kept:
+        file.document = documents[file.key]
 
 
-def _check_room(source: Source, key: str, size: int, limits: Upload) -> None:
-    others = Document.objects.filter(source=source, file__isnull=False, part_of=None).exclude(key_hash=key_hash(key))
-    replaces = Document.objects.filter(source=source, key_hash=key_hash(key), file__isnull=False).exists()
-    if not replaces and others.count() >= limits.max_files:
-        raise Conflict(f"The source already holds upload.max_files ({limits.max_files}). Delete files, or raise the limit.")
-    total = (others.aggregate(total=Sum("file__size"))["total"] or 0) + size
-    if total > limits.max_total_bytes:
-        raise Conflict(
-            f"With this file the source would hold {total:,} bytes, more than upload.max_total_bytes ({limits.max_total_bytes:,})."
-            " Delete files, or raise the limit."
-        )
-
-
-def _attach(source: Source, key: str, name: str, blob: Blob, media_type: str, user: User | None) -> Document:
-    file = File.objects.create(
+def _file(source: Source, file: Incoming, user: User | None) -> File:
+    return File(
         organization_id=source.organization_id,
-        blob=blob,
-        name=name,
-        media_type=media_type,
-        size=blob.size,
-        sha256=bytes(blob.sha256),
+        blob=file.blob,
+        name=file.name,
+        media_type=file.media_type,
+        size=file.blob.size,
+        sha256=bytes(file.blob.sha256),
         created_by=user,
     )
-    document, made = Document.objects.select_for_update(no_key=True).get_or_create(
+
+
+def _document(source: Source, file: Incoming, stored: File) -> Document:
+    return Document(
+        organization_id=source.organization_id,
+        knowledge_base_id=source.knowledge_base_id,
         source=source,
-        key_hash=key_hash(key),
-        defaults={
-            "organization_id": source.organization_id,
-            "knowledge_base_id": source.knowledge_base_id,
-            "key": name,
-            "title": name.rsplit(".", 1)[0][:300] or name,
-            "media_type": media_type,
-            "file": file,
-        },
+        key=file.name,
+        key_hash=file.key,
+        title=file.name.rsplit(".", 1)[0][:300] or file.name,
+        media_type=file.media_type,
+        file=stored,
     )
-    if not made:
-        previous = document.file
-        # The name and bytes change; the version that was ingested goes on answering until the next run.
-        fresh = {"tombstoned_at": None, "missed_runs": 0, "last_error": "", "last_reason": "", "refused_under": "", "epoch": F("epoch") + 1}
-        Document.objects.filter(id=document.id).update(file=file, key=name, media_type=media_type, **fresh)
-        document.refresh_from_db()
-        if previous is not None and not previous.documents.exists():
-            previous.delete()
-    return document
+
+
+def _replacement(document: Document, file: Incoming, stored: File) -> dict[str, Any]:
+    """The name and bytes change; the version that was ingested goes on answering until the next run."""
+    values = {
+        "file": stored,
+        "key": file.name,
+        "media_type": file.media_type,
+        "tombstoned_at": None,
+        "missed_runs": 0,
+        "last_error": "",
+        "last_reason": "",
+        "refused_under": "",
+        "epoch": document.epoch + 1,
+    }
+    for name, value in values.items():
+        setattr(document, name, value)
+    return values
 
 
 def open_file(document: Document) -> IO[bytes]:
     """The stored bytes of a document's file."""
-    from io import BytesIO
-
     return BytesIO(blobs.read_bytes(document.file.blob))

@@ -25,7 +25,7 @@ def announce_to_source(actor: Actor, source: Source, announced: Announced, *, is
     """An upload that becomes a file of an upload source, if there is room for it now. Raises as `uploads.begin`, and `Conflict`."""
     files.require_upload_source(source)
     try:
-        files.check_file(source, announced.file_name, announced.size, files.upload_limits(source))
+        files.check_file(source, announced.file_name, announced.size)
     except ExtractionError as error:
         raise TooLarge(error.message) if error.reason == "too_large" else error from None
     details = {"knowledge_base": str(source.knowledge_base_id), "source": str(source.id)}
@@ -70,11 +70,9 @@ def _keep_in_source(actor: Actor, upload: Upload) -> Callable[[Blob], Document]:
     knowledge_base = access.get_knowledge_base(actor, upload.details["knowledge_base"], Level.EDIT)
     source = access.get_source(actor, knowledge_base, upload.details["source"])
     files.require_upload_source(source)
-    limits = files.upload_limits(source)
 
     def keep(blob: Blob) -> Document:
-        files.check_file(source, upload.file_name, blob.size, limits)
-        return files.keep_blob(source, blob, name=upload.file_name, declared_type=upload.media_type or None, limits=limits, user=actor.user)
+        return files.keep_blob(source, blob, name=upload.file_name, declared_type=upload.media_type or None, user=actor.user)
 
     return keep
 

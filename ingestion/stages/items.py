@@ -38,6 +38,18 @@ _TAKE = """
  RETURNING item.id
 """
 
+# Asked at each slice and by each sweep: more items than wake every worker are not counted.
+COUNTED = 1000
+_OPEN_STAGES = """
+    SELECT open.stage, CASE open.stage WHEN 'parted' THEN sum(item.parts) ELSE count(*) END
+      FROM unnest(%(stages)s::text[]) AS open (stage),
+           LATERAL (SELECT parts FROM ingestion_runitem
+                     WHERE run_id = %(run)s AND stage = open.stage AND stage <> 'done'
+                       AND (not_before IS NULL OR not_before <= now()) AND (lease_until IS NULL OR lease_until < now())
+                     LIMIT %(most)s) item
+     GROUP BY open.stage
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -190,14 +202,9 @@ def give_back(items: Iterable[RunItem]) -> None:
 
 
 def open_stages(run_id: UUID) -> dict[str, int]:
-    """How many items of a run stand in each open stage and could be taken now; of those with parts, how many parts they have."""
+    """How many items of a run stand in each open stage and could be taken now, of COUNTED; of those with parts, how many parts they have."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT stage, CASE stage WHEN 'parted' THEN sum(parts) ELSE count(*) END"
-            " FROM ingestion_runitem WHERE run_id = %s AND stage <> 'done'"
-            " AND (not_before IS NULL OR not_before <= now()) AND (lease_until IS NULL OR lease_until < now()) GROUP BY stage",
-            [run_id],
-        )
+        cursor.execute(_OPEN_STAGES, {"run": run_id, "stages": [stage for stage in Stage if stage != Stage.DONE], "most": COUNTED})
         return dict(cursor.fetchall())
 
 

@@ -4,7 +4,6 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
 from config.errors import ExtractionError
@@ -24,8 +23,8 @@ needs_engine = pytest.mark.skipif(print_engine() is None, reason="no text recogn
 STAGES = ("crawl", "extract", "recognize", "extract", "embed", "publish", "finish")
 
 
-def put(source: Source, name: str, content: bytes, **more: object) -> Document:
-    return files.store_file(source, SimpleUploadedFile(name, content), limits=files.upload_limits(source), **more)
+def put(source: Source, name: str, content: bytes) -> Document:
+    return files.keep_blob(source, blobs.store_bytes(source.organization_id, content), name=name, declared_type=None, user=None)
 
 
 def go(run: IngestionRun, *stages: str) -> IngestionRun:

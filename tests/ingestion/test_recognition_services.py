@@ -5,7 +5,6 @@ from importlib.util import find_spec
 from uuid import uuid4
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
 from config.errors import ExtractionError
@@ -48,7 +47,7 @@ def bound(service):
 
 
 def put(source: Source, name: str, content: bytes) -> Document:
-    return files.store_file(source, SimpleUploadedFile(name, content), limits=files.upload_limits(source))
+    return files.keep_blob(source, blobs.store_bytes(source.organization_id, content), name=name, declared_type=None, user=None)
 
 
 def go(run: IngestionRun, *stages: str) -> IngestionRun:

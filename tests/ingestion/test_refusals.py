@@ -4,7 +4,6 @@ from email.message import EmailMessage
 from uuid import uuid4
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 
 from ingestion import recognition
 from ingestion.models import IngestionRun, RunItem
@@ -12,7 +11,7 @@ from ingestion.recognize.engines import PrintEngine
 from ingestion.services import files
 from ingestion.services.runs import purge_source, start_run
 from ingestion.stages import slices
-from kb import versioning
+from kb import blobs, versioning
 from kb.models import Document, KnowledgeBase, Source
 from tests.samples.pictures import print_page, saved
 
@@ -40,7 +39,7 @@ def mail(*, picture: bytes) -> bytes:
 
 
 def put(source: Source, content: bytes) -> None:
-    files.store_file(source, SimpleUploadedFile("mail.eml", content), limits=files.upload_limits(source))
+    files.keep_blob(source, blobs.store_bytes(source.organization_id, content), name="mail.eml", declared_type=None, user=None)
 
 
 def run(source: Source, *stages: str) -> tuple[str, str, str]:

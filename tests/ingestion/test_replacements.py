@@ -89,7 +89,7 @@ def store_first(source, user) -> None:
 def put_unprobed(source, content: bytes, user) -> None:
     """A file that was stored before the checks of uploads, or that changed under an extractor: its name stays, its bytes decide."""
     blob = blobs.store_bytes(source.organization_id, content)
-    files._attach(source, "leave.md", "leave.md", blob, "", user)
+    files._attach(source, [files.Incoming("leave.md", blob.size, None, blob=blob)], user)
 
 
 def again(shelf: Shelf) -> IngestionRun:

@@ -1,13 +1,15 @@
 """A slice of work: what it does with runs that are gone, and with errors of its own."""
 
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 from django.db import transaction
+from django.utils import timezone
 
 from ingestion import claims, wakes
-from ingestion.models import IngestionRun
-from ingestion.stages import slices
+from ingestion.models import IngestionRun, RunItem
+from ingestion.stages import items, slices
 
 pytestmark = pytest.mark.django_db
 
@@ -73,3 +75,27 @@ def test_what_comes_between_the_last_look_of_a_crawl_and_its_end_wakes_it_again(
     wakes.hold("crawl", token)
     slices.work("crawl", run.id, token)
     assert wakes.under_way("crawl", run.id) == woken
+
+
+def test_items_that_wait_are_counted_by_stage_and_only_so_far_as_it_matters(source, monkeypatch):
+    run = claim(source)
+    later, now = timezone.now() + timedelta(hours=1), timezone.now()
+
+    def item(key: str, stage: str, **values: object) -> RunItem:
+        return RunItem(organization_id=run.organization_id, run=run, key=key, key_hash=key.encode(), stage=stage, **values)
+
+    RunItem.objects.bulk_create(
+        [
+            *[item(f"f{number}", "fetched") for number in range(7)],
+            item("leased", "fetched", lease_until=later),
+            item("left", "fetched", lease_until=now - timedelta(seconds=1)),
+            item("held", "extracted", not_before=later),
+            item("scan", "parted", parts=40),
+            item("book", "parted", parts=2),
+            item("done", "done", verdict="ingested"),
+        ]
+    )
+    assert items.open_stages(run.id) == {"fetched": 8, "parted": 42}
+    monkeypatch.setattr(items, "COUNTED", 5)
+    assert items.open_stages(run.id) == {"fetched": 5, "parted": 42}
+    assert items.open_stages(uuid4()) == {}
