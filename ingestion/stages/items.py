@@ -202,7 +202,7 @@ def give_back(items: Iterable[RunItem]) -> None:
 
 
 def open_stages(run_id: UUID) -> dict[str, int]:
-    """How many items of a run stand in each open stage and could be taken now, of COUNTED; of those with parts, how many parts they have."""
+    """How many items of a run stand in each open stage and could be taken now, up to COUNTED; of those with parts, how many parts."""
     with connection.cursor() as cursor:
         cursor.execute(_OPEN_STAGES, {"run": run_id, "stages": [stage for stage in Stage if stage != Stage.DONE], "most": COUNTED})
         return dict(cursor.fetchall())

@@ -167,46 +167,6 @@ def test_limits_of_the_source_hold(actor, editor, knowledge_base, source, source
     assert "max_files" in upload(("c.md", b"word " * 20)).json()["rejected"][0]["reason"]
 
 
-def test_room_is_counted_through_a_request_and_what_is_refused_takes_none(actor, editor, knowledge_base, source_url, upload):
-    from kb import versioning
-
-    document = dict(versioning.read(knowledge_base).document)
-    document["sources"] = [{**document["sources"][0], "upload": {"max_files": 3}}]
-    versioning.publish(knowledge_base, document=document, expected=1, actor=actor)
-    assert upload(("a.md", NOTE)).status_code == 200
-    answer = upload(("bad.pdf", b"no PDF"), ("b.md", NOTE), ("A.md", NOTE + b"a"), ("c.md", NOTE), ("B.md", NOTE + b"b"), ("d.md", NOTE)).json()
-    assert {row["file_name"] for row in answer["stored"]} == {"A.md", "B.md", "c.md"}
-    assert [row["file_name"] for row in answer["rejected"]] == ["bad.pdf", "d.md"]
-    assert "max_files (3)" in answer["rejected"][1]["reason"]
-    kept = {row["file_name"]: row["content_hash"] for row in editor.get(f"{source_url}/files").json()["items"]}
-    assert kept == {name: hashlib.sha256(NOTE + more).hexdigest() for name, more in (("A.md", b"a"), ("B.md", b"b"), ("c.md", b""))}
-
-
-def test_a_replaced_file_goes_and_its_place_is_taken_by_the_new_one(upload):
-    from kb.models import File
-
-    names = [f"{number}.md" for number in range(5)]
-    first = {row["file_id"] for row in upload(*[(name, NOTE) for name in names]).json()["stored"]}
-    second = {row["file_id"] for row in upload(*[(name, NOTE + name.encode()) for name in names]).json()["stored"]}
-    assert first == second
-    assert File.objects.count() == len(names)
-
-
-def test_files_that_come_together_cost_no_more_statements_than_one(upload, django_assert_max_num_queries):
-    from django.db import connection
-    from django.test.utils import CaptureQueriesContext
-
-    upload(("first.md", NOTE))
-    with CaptureQueriesContext(connection) as one:
-        assert upload(("one.md", NOTE + b"one")).status_code == 200
-    with django_assert_max_num_queries(len(one)):
-        assert len(upload(*[(f"{n}.md", NOTE + str(n).encode()) for n in range(30)]).json()["stored"]) == 30
-    with CaptureQueriesContext(connection) as again:
-        assert upload(("one.md", NOTE + b"anew")).status_code == 200
-    with django_assert_max_num_queries(len(again)):
-        assert len(upload(*[(f"{n}.md", NOTE + str(n).encode() * 2) for n in range(30)]).json()["stored"]) == 30
-
-
 def test_only_upload_sources_take_files(actor, editor, kb_url, knowledge_base):
     from ingestion.services.pushes import direct_source
 
