@@ -195,6 +195,12 @@ EMBEDDING_PROVIDERS = {
     "voyage": "kb.providers.voyage:VoyageProvider",
     "hashing": "kb.providers.hashing:HashingProvider",
 }
+RERANKERS = {
+    "cross-encoder": "kb.rerankers.cross_encoder:CrossEncoderReranker",
+    "cohere": "kb.rerankers.http:CohereReranker",
+    "voyage": "kb.rerankers.http:VoyageReranker",
+    "jina": "kb.rerankers.http:JinaReranker",
+}
 VECTOR_STORES = {
     "pgvector": "kb.stores.pgvector:KIND",
     "qdrant": "kb.stores.qdrant:KIND",

@@ -33,6 +33,7 @@ from kb.models import (
     KnowledgeBase,
     Membership,
     Organization,
+    Reranker,
     Role,
     ServiceBinding,
     Source,
@@ -258,6 +259,11 @@ def get_own_row(actor: Actor, model: type[T], identifier: str | UUID, level: Lev
 def embedding_models(actor: Actor) -> QuerySet[EmbeddingModel]:
     """The organization's own models and the installation's."""
     return EmbeddingModel.objects.filter(Q(organization=actor.organization) | Q(organization=None))
+
+
+def rerankers(actor: Actor) -> QuerySet[Reranker]:
+    """The organization's own rerankers and the installation's."""
+    return Reranker.objects.filter(Q(organization=actor.organization) | Q(organization=None))
 
 
 def require(actor: Actor, level: Level) -> None:

@@ -15,9 +15,9 @@ from kb.access import Actor, Level
 from kb.models import ServiceBinding
 from kb.providers.base import ModelSpec
 from kb.schemas.addresses import check_url
-from kb.schemas.embedding_model import SECRET_NAME
 from kb.schemas.parameters import looks_secret
 from kb.schemas.policy import BoundService
+from kb.schemas.remote import SECRET_NAME
 from kb.versioning import rules
 
 Purpose = ServiceBinding.Purpose

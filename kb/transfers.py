@@ -110,7 +110,7 @@ def settle(
 ) -> tuple[KnowledgeBaseDocument, list[Note]]:
     """The document of an entry as it can be published here, validated as at every publication, and what was converted on the way.
     `model` is used where it names none."""
-    document = told(entry, lambda: schemas.load(entry.document, rules=versioning.rules()))
+    document = told(entry, lambda: schemas.load(entry.document, rules=versioning.rules(actor.organization.pk)))
     notes = list(entry.notes)
     wanted = document.embedding_model or model
     known = _known_model(actor, wanted, models or {})

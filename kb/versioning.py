@@ -5,28 +5,30 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from config.errors import Conflict, InvalidInput, NotFound, StaleVersion
 from config.registry import Registry
 from kb import schemas
 from kb.access import Actor, embedding_models
-from kb.models import Document, EmbeddingModel, KnowledgeBase, KnowledgeBaseVersion, Source
+from kb.models import Document, EmbeddingModel, KnowledgeBase, KnowledgeBaseVersion, Reranker, Source
 from kb.providers.tokens import known_tokenizers
 from kb.schemas.diff import Change, diff
 from kb.signals import version_published
 from kb.stores.opening import missing_stores, usable_stores
 
 
-def rules() -> schemas.Rules:
-    """What this installation knows and allows, for the validation of a document that is about to be published."""
+def rules(organization_id: UUID | None = None) -> schemas.Rules:
+    """What this installation knows and allows, for the validation of a document that is about to be published, in an organization where
+    it may name what is registered there."""
+    named = Reranker.objects.filter(Q(organization=organization_id) | Q(organization=None)) if organization_id else None
     return schemas.Rules(
         known_stores=usable_stores(),
         missing_stores=missing_stores(),
         known_providers=frozenset(Registry("embedding provider", settings.EMBEDDING_PROVIDERS).names()),
         min_interval_seconds=settings.ENV.min_schedule_interval,
-        known_rerankers=frozenset(),
+        known_rerankers=None if named is None else frozenset(named.values_list("name", flat=True)),
         known_tokenizers=known_tokenizers(),
         allowed_networks=settings.ENV.allowed_private_networks,
     )
@@ -45,7 +47,7 @@ def publish(
         if locked is None:
             raise NotFound()
         previous = KnowledgeBaseVersion.objects.filter(id=locked.current_id).first()
-        loaded = _load(document, previous=previous, expected=expected)
+        loaded = _load(document, organization=locked.organization_id, previous=previous, expected=expected)
         model = registered_model(actor, loaded.embedding_model)
         loaded = loaded.model_copy(update={"embedding_model": model.name})
         version = KnowledgeBaseVersion.objects.create(
@@ -79,11 +81,13 @@ def publish(
     return version
 
 
-def _load(document: dict, *, previous: KnowledgeBaseVersion | None, expected: int | None) -> schemas.KnowledgeBaseDocument:
+def _load(
+    document: dict, *, organization: UUID, previous: KnowledgeBaseVersion | None, expected: int | None
+) -> schemas.KnowledgeBaseDocument:
     """The document, valid and with the ids of its sources, if `previous` is what its author edited."""
     if previous is not None and expected != previous.number:
         raise StaleVersion(expected=expected or 0, current=previous.number)
-    loaded = schemas.load(document, rules=rules())
+    loaded = schemas.load(document, rules=rules(organization))
     return schemas.assign_source_ids(loaded, previous=schemas.load_stored(previous.document) if previous else None)
 
 
@@ -100,7 +104,7 @@ class Removal:
 
 def find_removals(knowledge_base: KnowledgeBase, *, document: dict, expected: int) -> list[Removal]:
     """What publishing `document` would take away. Raises what publishing it would raise for the document itself."""
-    loaded = _load(document, previous=read(knowledge_base), expected=expected)
+    loaded = _load(document, organization=knowledge_base.organization_id, previous=read(knowledge_base), expected=expected)
     types = {UUID(entry.id): entry.type for entry in loaded.sources}
     leaving = [source for source in _configured(knowledge_base) if types.get(source.id) != source.kind]
     return [Removal(source.id, source.name, **_held(source)) for source in leaving]

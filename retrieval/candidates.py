@@ -1,7 +1,7 @@
 """Both sides of a search and their fusion: chunk ids with scores, best first, before anybody has read a text."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from time import perf_counter
 from uuid import UUID
@@ -13,7 +13,7 @@ from kb.stores.vectors import search_vectors
 from kb.stores.words import search_words
 from kb.words.query import WordQuery
 from retrieval.encoding import EncodingFailed, QueryVectors
-from retrieval.fusion import DEFAULT, EXACT, fuse
+from retrieval.fusion import EXACT, Weights, fuse
 from retrieval.hits import Scores
 from retrieval.query import Query, Target
 
@@ -31,9 +31,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """Knowledge bases of one mode that hold something, with the spaces that their vectors live in."""
+    """Knowledge bases of one mode that hold something and weigh words alike, with the spaces that their vectors live in."""
 
     mode: str
+    weights: Weights
     targets: tuple[Target, ...]
     spaces: tuple[EmbeddingSpace, ...]
     contents: dict[UUID, Contents]
@@ -66,16 +67,21 @@ def has_operators(words: WordQuery) -> bool:
 
 
 def shelve(query: Query, contents: dict[UUID, Contents]) -> list[Shelf]:
-    """The knowledge bases that hold something, by mode: lists of one mode are fused as one, lists of different modes only merged."""
-    filled = sorted((target for target in query.targets if target.id in contents), key=lambda target: target.mode)
+    """The knowledge bases that hold something, by mode and weights: those of one shelf are fused as one list, and the lists of different
+    ones only merged."""
+    filled = sorted((target for target in query.targets if target.id in contents), key=_shelf_of)
     wanted = {space for target in filled if target.mode != "keyword" for space in contents[target.id].spaces}
     spaces = {space.pk: space for space in EmbeddingSpace.objects.select_related("embedding_model").filter(pk__in=wanted)} if wanted else {}
     shelves = []
-    for mode, group in groupby(filled, key=lambda target: target.mode):
+    for (mode, keyword, floor), group in groupby(filled, key=_shelf_of):
         targets = tuple(group)
         used = sorted({space for target in targets for space in contents[target.id].spaces}) if mode != "keyword" else []
-        shelves.append(Shelf(mode, targets, tuple(spaces[space] for space in used if space in spaces), contents))
+        shelves.append(Shelf(mode, Weights(keyword, floor), targets, tuple(spaces[space] for space in used if space in spaces), contents))
     return shelves
+
+
+def _shelf_of(target: Target) -> tuple[str, float, float]:
+    return target.mode, target.weights.keyword, target.weights.floor
 
 
 def find_candidates(query: Query, shelves: Sequence[Shelf], words: WordQuery, vectors: QueryVectors, *, depth: int) -> Findings:
@@ -105,7 +111,7 @@ def _search_shelf(query: Query, shelf: Shelf, words: WordQuery, vectors: QueryVe
         started = perf_counter()
         near += _cosines_of(shelf, vectors, [row[0] for row in said], {row[0] for row in near}, query)
         findings.clock("vectors", started)
-    findings.candidates += _scored(shelf.mode, near, said, words)
+    findings.candidates += _scored(shelf, near, said, words)
     least = min(target.min_score.keyword for target in shelf.targets)
     more_said = len(said) >= depth and said[-1][2] >= least
     if more_near or (more_said and (shelf.mode == "keyword" or words.names_something or not near)):
@@ -148,7 +154,10 @@ def _cosines_of(shelf: Shelf, vectors: QueryVectors, chunks: list[int], known: s
     return found
 
 
-def _scored(mode: str, near: list[tuple[int, float]], said: list[tuple[int, float, float]], words: WordQuery) -> list[Candidate]:
+def _scored(shelf: Shelf, near: list[tuple[int, float]], said: list[tuple[int, float, float]], words: WordQuery) -> list[Candidate]:
+    mode, weights = shelf.mode, shelf.weights
+    if has_operators(words):
+        weights = replace(weights, keyword=max(EXACT.keyword, weights.keyword))
     if mode == "vector":
         ranked = sorted(dict(near).items(), key=lambda row: (-row[1], row[0]))
         return [Candidate(chunk, mode, cosine, Scores(vector=cosine, vector_rank=rank)) for rank, (chunk, cosine) in enumerate(ranked, 1)]
@@ -157,7 +166,7 @@ def _scored(mode: str, near: list[tuple[int, float]], said: list[tuple[int, floa
             Candidate(chunk, mode, share, Scores(keyword=share, keyword_raw=raw, keyword_rank=rank))
             for rank, (chunk, raw, share) in enumerate(said, 1)
         ]
-    fused = fuse(near, [(chunk, share, raw) for chunk, raw, share in said], weights=EXACT if has_operators(words) else DEFAULT)
+    fused = fuse(near, [(chunk, share, raw) for chunk, raw, share in said], weights=weights)
     return [
         Candidate(
             hit.id,

@@ -7,6 +7,7 @@ whoever puts it into a prompt frames it.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from retrieval.headings import heading_line
 from retrieval.hits import DatasetReference, DocumentReference, Hit
 from retrieval.joining import Piece, join_pieces
 
@@ -86,8 +87,7 @@ def _body(hit: Hit) -> str:
 
 
 def _heading(hit: Hit) -> str:
-    parts = [hit.document.title, *(heading for heading in hit.heading_path if heading != hit.document.title)]
-    line = " > ".join(" ".join(part.split()) for part in parts if part.strip()) or "Untitled"
+    line = heading_line(hit.document.title, hit.heading_path) or "Untitled"
     if hit.document.url:
         line += f" <{hit.document.url}>"
     if hit.dataset is not None:

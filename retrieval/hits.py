@@ -52,11 +52,22 @@ class DatasetReference:
 
 
 @dataclass(frozen=True, slots=True)
+class Twin:
+    """Another document that says nearly the same as a hit, and the chunk where it does."""
+
+    citation: str
+    document: DocumentReference
+    heading_path: tuple[str, ...] = ()
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A passage that answers. `span` is where `text` stands, neighbours included; `match` is the chunk that was found.
 
     `text` is the Markdown of `span` but for the white space between chunks, with the header of its table before it where the chunk begins
     inside of one: its first `header_length` characters. `score` is the one that ranks. `chunks` counts the chunks that were joined.
+    `also_in` names other documents that say nearly the same.
     """
 
     citation: str
@@ -74,6 +85,7 @@ class Hit:
     header_length: int = 0
     metadata: Mapping[str, Any] = field(default_factory=dict)
     dataset: DatasetReference | None = None
+    also_in: tuple[Twin, ...] = ()
 
 
 def citation_of(chunk_id: int) -> str:

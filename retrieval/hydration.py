@@ -1,9 +1,7 @@
 """From chunk ids to passages: rows of documents that still stand, the conditions that need the text, and one list within all limits."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from uuid import UUID
 
 from kb.models import Chunk, Source
 from kb.words.query import Wording, WordQuery
@@ -21,11 +19,12 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A candidate that passed, with its row."""
+    """A candidate that passed, with its row. `twins` say nearly the same in other documents."""
 
     candidate: Candidate
     row: dict
     target: Target
+    twins: list["Found"] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -53,49 +52,25 @@ def current_chunks(query: Query):
     )
 
 
-def take_hits(query: Query, candidates: Sequence[Candidate], words: WordQuery, sieve: Sieve) -> list[Found]:
-    """The best candidates that pass, until the answer is full or the list ends."""
+def read_passing(query: Query, candidates: Sequence[Candidate], words: WordQuery, sieve: Sieve) -> Iterator[list[Found]]:
+    """The candidates that pass, best first, in the batches that they are read in."""
     targets = {target.id: target for target in query.targets}
-    taken: Counter[UUID] = Counter()
-    found: list[Found] = []
     promising = [candidate for candidate in candidates if _may_pass(candidate, query.targets, words)]
     sieve.below_min_score = len(candidates) - len(promising)
-    size = max(LEAST_BATCH, 2 * query.limit)
+    size = max(LEAST_BATCH, 2 * query.limit, query.pool)
     for start in range(0, len(promising), size):
         batch = promising[start : start + size]
         rows = _read(query, [candidate.chunk for candidate in batch])
-        for candidate in batch:
-            row = rows.get(candidate.chunk)
-            if row is None:
-                sieve.not_current += 1
-                continue
-            hit = Found(candidate, row, targets[row["knowledge_base_id"]])
-            if taken[hit.target.id] < hit.target.max_results and _passes(hit, words, sieve):
-                taken[hit.target.id] += 1
-                found.append(hit)
-                if len(found) == query.limit:
-                    return found
-        if all(taken[target.id] >= target.max_results for target in query.targets):
-            break
-    return found
+        sieve.not_current += len(batch) - len(rows)
+        read = ((candidate, rows[candidate.chunk]) for candidate in batch if candidate.chunk in rows)
+        found = (Found(candidate, row, targets[row["knowledge_base_id"]]) for candidate, row in read)
+        yield [hit for hit in found if _passes(hit, words, sieve)]
 
 
-def take_set_aside(query: Query, sieve: Sieve) -> list[Found]:
-    """The nearest without the quoted phrase, within the same limits."""
-    taken: Counter[UUID] = Counter()
-    found: list[Found] = []
-    for hit in sieve.set_aside:
-        if taken[hit.target.id] < hit.target.max_results:
-            taken[hit.target.id] += 1
-            found.append(hit)
-    return found[: query.limit]
-
-
-def is_full(query: Query, found: Sequence[Found], filled: Iterable[UUID]) -> bool:
-    """Whether nothing more fits: the answer is full, or each knowledge base that holds something gave all that it may."""
-    taken = Counter(hit.target.id for hit in found)
-    most = {target.id: target.max_results for target in query.targets}
-    return len(found) >= query.limit or all(taken[identifier] >= most[identifier] for identifier in filled)
+def keep_current(query: Query, pool: Sequence[Found]) -> list[Found]:
+    """Those whose chunks still stand: a reranker may have taken its time."""
+    standing = set(current_chunks(query).filter(id__in=[hit.row["id"] for hit in pool]).values_list("id", flat=True))
+    return [hit for hit in pool if hit.row["id"] in standing]
 
 
 def _read(query: Query, chunks: Sequence[int]) -> dict[int, dict]:

@@ -20,6 +20,10 @@ class Reason(models.TextChoices):
     EMBEDDING_ERROR = "embedding_error"
 
 
+# A reranker that fails leaves hits, so it is no reason for having none.
+RERANK_ERROR = "rerank_error"
+
+
 class RetrievalTrace(TenantRow):
     """One retrieval: the query, the settings it ran under, hits with all scores, timings, and the reason when empty."""
 

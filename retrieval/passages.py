@@ -12,7 +12,7 @@ from django.db.models import Q
 from config.errors import LecternError
 from kb import blobs
 from kb.models import Blob, DatasetPart, Document
-from retrieval.hits import DatasetReference, DocumentReference, Hit, Span, citation_of
+from retrieval.hits import DatasetReference, DocumentReference, Hit, Span, Twin, citation_of
 from retrieval.hydration import Found, current_chunks
 from retrieval.joining import Piece, Window, join_pieces, merge_windows
 from retrieval.query import Query
@@ -35,7 +35,10 @@ def make_hits(query: Query, found: Sequence[Found]) -> list[Hit]:
     passages.sort(key=lambda passage: passage[0])
     headers = _headers([(best, members) for _, best, members in passages])
     datasets = _datasets(query, [best for _, best, _ in passages])
-    return [_hit(best, members, headers.get(best.row["id"], ""), datasets.get(_place(best))) for _, best, members in passages]
+    twins = _twins(found, windows)
+    return [
+        _hit(best, members, headers.get(best.row["id"], ""), datasets.get(_place(best)), twins[place]) for place, best, members in passages
+    ]
 
 
 def _datasets(query: Query, found: Sequence[Found]) -> dict[tuple[UUID, int], DatasetReference]:
@@ -45,6 +48,17 @@ def _datasets(query: Query, found: Sequence[Found]) -> dict[tuple[UUID, int], Da
         return {}
     parts = DatasetPart.objects.filter(organization=query.organization, document__in=tables).select_related("dataset")
     return {(part.document_id, part.start): DatasetReference(part.dataset_id, part.dataset.name) for part in parts}
+
+
+def _twins(found: Sequence[Found], windows: Sequence[tuple[UUID, Window]]) -> dict[int, tuple[Twin, ...]]:
+    """By the place of the best hit of each window: what its hits have in other documents, a document once."""
+    twins = {}
+    for _, window in windows:
+        rows = {twin.row["document_id"]: twin.row for place in reversed(window.places) for twin in found[place].twins}
+        twins[window.places[0]] = tuple(
+            Twin(citation_of(row["id"]), _document(row), tuple(row["heading_path"]), row["page_start"]) for row in rows.values()
+        )
+    return twins
 
 
 def _place(hit: Found) -> tuple[UUID, int]:
@@ -70,7 +84,20 @@ def _rows_of(query: Query, found: Sequence[Found], windows: Sequence[tuple[UUID,
     return rows
 
 
-def _hit(found: Found, members: Sequence[dict], header: str, dataset: DatasetReference | None) -> Hit:
+def _document(row: dict) -> DocumentReference:
+    return DocumentReference(
+        id=row["document_id"],
+        title=row["document__title"] or row["document__key"].partition("\n")[0][:300],
+        url=row["document__url"] or None,
+        source_id=row["document__source_id"],
+        knowledge_base_id=row["knowledge_base_id"],
+        media_type=row["document__media_type"] or None,
+        language=row["document__language"] or None,
+        private=row["document__visibility"] == Document.Visibility.PRIVATE,
+    )
+
+
+def _hit(found: Found, members: Sequence[dict], header: str, dataset: DatasetReference | None, twins: tuple[Twin, ...]) -> Hit:
     row, candidate = found.row, found.candidate
     joined = join_pieces([Piece(member["start"], member["end"], member["text"]) for member in members])
     return Hit(
@@ -79,16 +106,7 @@ def _hit(found: Found, members: Sequence[dict], header: str, dataset: DatasetRef
         text=f"{header}\n{joined.text}" if header else joined.text,
         score=candidate.score,
         scores=candidate.scores,
-        document=DocumentReference(
-            id=row["document_id"],
-            title=row["document__title"] or row["document__key"].partition("\n")[0][:300],
-            url=row["document__url"] or None,
-            source_id=row["document__source_id"],
-            knowledge_base_id=row["knowledge_base_id"],
-            media_type=row["document__media_type"] or None,
-            language=row["document__language"] or None,
-            private=row["document__visibility"] == Document.Visibility.PRIVATE,
-        ),
+        document=_document(row),
         heading_path=tuple(row["heading_path"]),
         page=row["page_start"],
         page_end=row["page_end"],
@@ -98,6 +116,7 @@ def _hit(found: Found, members: Sequence[dict], header: str, dataset: DatasetRef
         header_length=len(header) + 1 if header else 0,
         metadata=row["document__metadata"] or {},
         dataset=dataset,
+        also_in=twins,
     )
 
 

@@ -1,19 +1,26 @@
 """A request made definite: which knowledge bases, each under which settings."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import F, Q
 
-from config.errors import NotFound
+from config.errors import InvalidInput, NotFound
 from kb import access, schemas
 from kb.access import Actor
-from kb.models import KnowledgeBase
-from kb.schemas.retrieval_settings import MinScore, RetrievalSettings
+from kb.models import KnowledgeBase, Reranker
+from kb.schemas.retrieval_settings import Fusion, MinScore, RetrievalSettings
 from retrieval.filters import compile_filter
-from retrieval.requests import MinScores, Mode, SearchRequest
+from retrieval.fusion import Weights
+from retrieval.requests import FusionWeights, MinScores, Mode, SearchRequest
+
+T = TypeVar("T")
 
 MAX_HITS = 100
+# Candidates among which variety is looked for.
+MOST_DIVERSE = 100
 _SETTINGS_KEPT = 1024
 _settings: dict[UUID, RetrievalSettings] = {}
 
@@ -38,11 +45,18 @@ class Target:
     max_results: int
     min_score: Thresholds
     neighbours: int
+    rerank: str | None
+    rerank_depth: int
+    diversity: float
+    max_per_document: int
+    collapse_duplicates: bool
+    weights: Weights
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """`limit` is the most hits of the whole answer, `filters` a condition on documents. `readable` is what keeps private documents of
+    """`limit` is the most hits of the whole answer, `pool` how many candidates are read before one is chosen (0: as they come), `filters`
+    a condition on documents. `rerankers` are those that targets name, by name. `readable` is what keeps private documents of
     others back, on documents and on chunks; `hides`: there are such, so that they must not stand among the candidates either."""
 
     text: str
@@ -53,9 +67,14 @@ class Query:
     readable: Q = field(default_factory=Q)
     readable_chunks: Q = field(default_factory=Q)
     hides: bool = False
-    rerank: str | None = None
+    pool: int = 0
+    rerankers: Mapping[str, Reranker] = field(default_factory=dict)
     explain: bool = False
     request: SearchRequest | None = None
+
+    @property
+    def reranks(self) -> bool:
+        return any(target.rerank is not None for target in self.targets)
 
     @property
     def mode(self) -> str:
@@ -74,17 +93,18 @@ def make_query(actor: Actor, request: SearchRequest) -> Query:
     hides = access.hidden_documents(actor, [target.id for target in targets]).exists()
     if hides:
         filters = readable if filters is None else filters & readable
-    own = sum(target.max_results for target in targets)
+    limit = request.max_results or min(sum(target.max_results for target in targets), MAX_HITS)
     return Query(
         text=request.query,
         organization=actor.organization.pk,
         targets=targets,
-        limit=request.max_results or min(own, MAX_HITS),
+        limit=limit,
         filters=filters,
         readable=readable,
         readable_chunks=access.readable(actor, "document__"),
         hides=hides,
-        rerank=request.rerank,
+        pool=_pool(targets, limit),
+        rerankers=_rerankers(actor, targets, asked=request.rerank),
         explain=request.explain,
         request=request,
     )
@@ -102,6 +122,26 @@ def _knowledge_bases(actor: Actor, named: list[str] | None) -> list[KnowledgeBas
     return found
 
 
+def _pool(targets: tuple[Target, ...], limit: int) -> int:
+    depths = [target.rerank_depth for target in targets if target.rerank is not None]
+    depths += [MOST_DIVERSE for target in targets if target.diversity]
+    return max(limit, *depths) if depths else 0
+
+
+def _rerankers(actor: Actor, targets: tuple[Target, ...], *, asked: str | None) -> dict[str, Reranker]:
+    """An organization's own before the installation's of the same name. A knowledge base may name one that is gone; a request may not."""
+    names = {target.rerank for target in targets if target.rerank is not None} | ({asked} if asked is not None else set())
+    if not names:
+        return {}
+    known = access.rerankers(actor)
+    rows = {row.name: row for row in known.filter(name__in=names).order_by(F("organization").desc(nulls_first=True))}
+    if asked is not None and asked not in rows:
+        registered = ", ".join(sorted(known.values_list("name", flat=True))) or "none"
+        message = f"There is no reranker {asked!r}. Registered: {registered}."
+        raise InvalidInput(message, errors=[{"path": "rerank", "message": message}])
+    return rows
+
+
 def _target(row: KnowledgeBase, request: SearchRequest) -> Target:
     own = _settings_of(row)
     mode: Mode = request.mode or own.mode
@@ -112,8 +152,23 @@ def _target(row: KnowledgeBase, request: SearchRequest) -> Target:
         mode=mode,
         max_results=request.max_results or own.max_results,
         min_score=_thresholds(own.min_score, request.min_score, mode),
-        neighbours=own.neighbours if request.neighbours is None else request.neighbours,
+        neighbours=_asked(request.neighbours, own.neighbours),
+        rerank=request.rerank if "rerank" in request.model_fields_set else own.rerank,
+        rerank_depth=_asked(request.rerank_depth, own.rerank_depth),
+        diversity=_asked(request.diversity, own.diversity),
+        max_per_document=_asked(request.max_per_document, own.max_per_document),
+        collapse_duplicates=_asked(request.collapse_duplicates, own.collapse_duplicates),
+        weights=_weights(own.fusion, request.fusion),
     )
+
+
+def _asked(asked: T | None, own: T) -> T:
+    return own if asked is None else asked
+
+
+def _weights(own: Fusion, asked: FusionWeights | None) -> Weights:
+    asked = asked or FusionWeights()
+    return Weights(keyword=_asked(asked.keyword_weight, own.keyword_weight), floor=_asked(asked.vector_floor, own.vector_floor))
 
 
 def _settings_of(row: KnowledgeBase) -> RetrievalSettings:

@@ -1,6 +1,6 @@
 """What may be asked, by REST, by a workflow step or by a benchmark: the same description for all."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -20,12 +20,6 @@ def _says_something(text: str) -> str:
     return text
 
 
-def _no_reranker(name: Any) -> Any:
-    if name is not None:
-        raise ValueError("no reranker is registered here; leave it out or send null")
-    return name
-
-
 class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
@@ -38,6 +32,13 @@ class MinScores(_Request):
     reranked: Score | None = Field(None, description="The reranker's probability.")
 
 
+class FusionWeights(_Request):
+    """How hybrid mode puts vectors and words together; what is left out stays as each knowledge base sets it."""
+
+    keyword_weight: float | None = Field(None, ge=0, le=10, description="What the best match of words is worth against a cosine of 1.")
+    vector_floor: float | None = Field(None, ge=-1, le=0.95, description="The cosine of texts that have nothing to do with each other.")
+
+
 class SearchSettings(_Request):
     """How to search. What is left out, each knowledge base decides by its own retrieval settings."""
 
@@ -46,7 +47,14 @@ class SearchSettings(_Request):
         None, ge=1, le=100, description="The most hits. Left out: each knowledge base gives at most its own `max_results`."
     )
     min_score: Score | MinScores | None = Field(None, description="A plain number sets the one of the mode (hybrid: `vector`).")
-    rerank: Annotated[str | None, AfterValidator(_no_reranker)] = Field(None, description="Name of a reranker; only null for now.")
+    rerank: str | None = Field(
+        None, min_length=1, max_length=200, description="Name of a registered reranker; null for none, also where a knowledge base names one."
+    )
+    rerank_depth: int | None = Field(None, ge=1, le=200, description="Candidates that the reranker reads.")
+    diversity: Score | None = Field(None, description="How much a hit that repeats others is put back; 0 not at all.")
+    max_per_document: int | None = Field(None, ge=0, le=100, description="The most hits of one document; 0 for no limit.")
+    collapse_duplicates: bool | None = Field(None, description="Nearly the same text in several documents is one hit.")
+    fusion: FusionWeights | None = Field(None, description="How hybrid mode puts vectors and words together.")
     neighbours: int | None = Field(None, ge=0, le=5, description="Chunks before and after a hit that are joined to it.")
 
 
@@ -87,5 +95,6 @@ class CompareRequest(Question):
             knowledge_bases=self.knowledge_bases,
             filters=self.filters,
             explain=True,
-            **{name: getattr(variant, name) for name in SearchSettings.model_fields},
+            # Only what the variant says: a reranker that is left out is the knowledge base's, and null is none.
+            **{name: getattr(variant, name) for name in variant.model_fields_set if name in SearchSettings.model_fields},
         )

@@ -1,7 +1,7 @@
 """One search, from the request to the answer. Whatever happens, a trace says what."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -19,12 +19,14 @@ from retrieval import traces
 from retrieval.candidates import Findings, Shelf, find_candidates, shelve
 from retrieval.encoding import EncodingFailed, QueryVectors
 from retrieval.hits import Hit
-from retrieval.hydration import Found, Sieve, is_full, take_hits, take_set_aside
+from retrieval.hydration import Found, Sieve, keep_current, read_passing
 from retrieval.languages import languages_of
-from retrieval.models import Reason
+from retrieval.models import RERANK_ERROR, Reason
 from retrieval.passages import make_hits
 from retrieval.query import Query, Target, make_query
 from retrieval.requests import SearchRequest
+from retrieval.reranking import rerank_pool
+from retrieval.selection import Selection, diversify, select
 
 log = logging.getLogger(__name__)
 
@@ -122,20 +124,23 @@ def _run(query: Query, outcome: Outcome, vectors: QueryVectors) -> None:
     outcome.timings["embedding"] = (perf_counter() - started) * 1000
     # One transaction: a failed statement leaves nothing half open, also where a caller has one of its own.
     with transaction.atomic():
-        found, findings, sieve = _look(query, shelves, words, vectors)
-        if not found and sieve.set_aside:
-            found = take_set_aside(query, sieve)
+        pool, findings, sieve = _look(query, shelves, words, vectors)
+        if not pool and sieve.set_aside:
+            pool = sieve.set_aside
             outcome.notes.append("No passage holds the quoted phrase; these are the nearest.")
-        started = perf_counter()
-        outcome.hits = make_hits(query, found)
-        findings.clock("hydration", started)
+        if not query.reranks:
+            _finish(query, pool, shelves, findings, outcome)
+    if query.reranks:
+        # Outside of a transaction as well; what stands is looked at again afterwards.
+        pool = _rerank(query, pool, words, sieve, outcome)
+        with transaction.atomic():
+            _finish(query, keep_current(query, pool), shelves, findings, outcome)
     outcome.timings |= findings.timings
     outcome.notes += vectors.notes
     if findings.encoding_error:
-        outcome.degraded = Reason.EMBEDDING_ERROR
-        outcome.error = findings.encoding_error
+        _degrade(outcome, Reason.EMBEDDING_ERROR, findings.encoding_error)
         outcome.notes.append(f"The question could not be embedded, so the words alone were searched. {findings.encoding_error}")
-    outcome.explanation = _explanation(findings, sieve, words, shelves)
+    outcome.explanation = _explanation(findings, sieve, words, shelves) | outcome.explanation
     if not outcome.hits:
         outcome.reason = _reason(query, shelves, sieve)
 
@@ -146,24 +151,61 @@ def _encode(shelves: Sequence[Shelf], vectors: QueryVectors) -> None:
         vectors.prepare(space)
 
 
+def _degrade(outcome: Outcome, code: str, error: str) -> None:
+    """What failed first is named; everything that failed is told."""
+    outcome.degraded = outcome.degraded or code
+    outcome.error = " ".join(filter(None, [outcome.error, error]))
+
+
+def _rerank(query: Query, pool: list[Found], words: WordQuery, sieve: Sieve, outcome: Outcome) -> list[Found]:
+    started = perf_counter()
+    reranked = rerank_pool(query, pool, words)
+    outcome.timings["reranking"] = (perf_counter() - started) * 1000
+    outcome.explanation["reranking"] = reranked.steps
+    outcome.notes += reranked.notes
+    sieve.below_min_score += reranked.below_min_score
+    for failure in reranked.failures:
+        _degrade(outcome, RERANK_ERROR, failure)
+        outcome.notes.append(f"The hits were not reranked and stand as they were found. {failure}")
+    return reranked.pool
+
+
+def _finish(query: Query, pool: Sequence[Found], shelves: Sequence[Shelf], findings: Findings, outcome: Outcome) -> None:
+    started = perf_counter()
+    outcome.hits = make_hits(query, select(query, diversify(query, pool, shelves)))
+    findings.clock("hydration", started)
+
+
 def _look(query: Query, shelves: Sequence[Shelf], words: WordQuery, vectors: QueryVectors) -> tuple[list[Found], Findings, Sieve]:
-    """Candidates, and deeper again while fewer hits came than fit and more could exist."""
+    """Passages that may answer, best first: as many as the pool takes and the answer needs, or all that exist."""
     filled = [target.id for shelf in shelves for target in shelf.targets]
     most = MOST_DEPTH_BY_TEXT if words.names_something or words.excluded else MOST_DEPTH
-    depth = min(max(LEAST_DEPTH, DEEPER * query.limit), most)
+    depth = min(max(LEAST_DEPTH, DEEPER * query.limit, 2 * query.pool), most)
     timings: dict[str, float] = {}
     while True:
         findings = find_candidates(query, shelves, words, vectors, depth=depth)
         sieve = Sieve()
         started = perf_counter()
-        found = take_hits(query, findings.candidates, words, sieve)
+        pool, is_enough = _gather(query, read_passing(query, findings.candidates, words, sieve), filled)
         findings.clock("hydration", started)
         for name, spent in findings.timings.items():
             timings[name] = timings.get(name, 0.0) + spent
         findings.timings = timings
-        if findings.exhausted or depth >= most or is_full(query, found, filled):
-            return found, findings, sieve
+        if findings.exhausted or depth >= most or is_enough:
+            return pool, findings, sieve
         depth = min(depth * DEEPER, most)
+
+
+def _gather(query: Query, batches: Iterable[list[Found]], filled: Sequence[UUID]) -> tuple[list[Found], bool]:
+    """What passes, as far as it is needed, and whether that is enough."""
+    pool: list[Found] = []
+    selection = Selection(query)
+    for batch in batches:
+        pool += batch
+        selection.offer(batch)
+        if len(pool) >= query.pool and selection.is_full(filled):
+            return pool, True
+    return pool, False
 
 
 def _reason(query: Query, shelves: Sequence[Shelf], sieve: Sieve) -> Reason:

@@ -46,7 +46,7 @@ def write_trace(actor: Actor, query: Query, outcome: Outcome) -> UUID:
         timings_ms={name: round(spent, 2) for name, spent in outcome.timings.items()},
         requested_by=actor.user,
         requested_with=actor.api_key if actor.user is None else None,
-        private=any(hit.document.private for hit in outcome.hits),
+        private=any(document.private for hit in outcome.hits for document in (hit.document, *(twin.document for twin in hit.also_in))),
     )
     return trace.id
 
@@ -61,6 +61,12 @@ def describe_target(target: Target) -> dict[str, Any]:
         "max_results": target.max_results,
         "min_score": {"vector": least.vector, "keyword": least.keyword, "reranked": least.reranked},
         "neighbours": target.neighbours,
+        "rerank": target.rerank,
+        "rerank_depth": target.rerank_depth,
+        "diversity": target.diversity,
+        "max_per_document": target.max_per_document,
+        "collapse_duplicates": target.collapse_duplicates,
+        "fusion": {"keyword_weight": target.weights.keyword, "vector_floor": target.weights.floor},
     }
 
 
@@ -110,4 +116,5 @@ def _describe_hit(hit: Hit) -> dict[str, Any]:
         "heading_path": list(hit.heading_path),
         "page": hit.page,
         "span": {"start": hit.span.start, "end": hit.span.end},
+        "also_in": [{"citation": twin.citation, "document_id": str(twin.document.id)} for twin in hit.also_in],
     }

@@ -20,6 +20,7 @@ from kb.bindings import bind_service
 from kb.channels import ChannelInput, create_channel
 from kb.embedding_models import register_model
 from kb.models import Blob, Dataset, DatasetPart, Document, File, Source
+from kb.reranking import register_reranker
 from retrieval.models import RetrievalTrace
 
 pytestmark = pytest.mark.django_db
@@ -84,7 +85,10 @@ def rows_of(organization, actor, document_name: str) -> dict[str, object]:
     model = register_model(actor, document=own_model)
     channel = create_channel(actor, wanted=ChannelInput(f"Channel of {document_name}", made.id))
     bound = {"purpose": "vision", "endpoint": "https://vision.example/v1", "credential": "TOKEN"}
+    token = services.set_secret(organization=organization, name="TOKEN", value="a secret value")
+    reranker = {"name": document_name, "provider": "cohere", "model": "rerank-v3.5", "credential": "TOKEN"}
     return {
+        "reranker_id": register_reranker(actor, document=reranker).id,
         "channel_id": channel.id,
         "binding_id": bind_service(actor, document=bound).id,
         "kb_id": made.id,
@@ -98,7 +102,7 @@ def rows_of(organization, actor, document_name: str) -> dict[str, object]:
         "ingestion_id": push.id,
         "trace_id": RetrievalTrace.objects.create(organization=organization, query="secret plan", mode="keyword").id,
         "key_id": key.id,
-        "secret_id": services.set_secret(organization=organization, name="TOKEN", value="a secret value").id,
+        "secret_id": token.id,
         "model_id": model.id,
         "upload_id": announce_to_source(actor, source, Announced("plan.txt", 1), is_resumable=True).id,
     }

@@ -22,6 +22,7 @@ GROUPS: dict[str, list[tuple[str, str, str]]] = {
     "Retrieval": [
         ("Traces", "retrieval.RetrievalTrace", "manage_search"),
         ("Embedding models", "kb.EmbeddingModel", "hub"),
+        ("Rerankers", "kb.Reranker", "swap_vert"),
         ("Bound services", "kb.ServiceBinding", "link"),
     ],
     "Access": [

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rest_framework.response import Response
 
 from config.paging import Page
-from kb.schemas import EmbeddingModelInput, KnowledgeBaseDocument
+from kb.schemas import EmbeddingModelInput, KnowledgeBaseDocument, RerankerInput
 
 
 class Shape(BaseModel):
@@ -129,6 +129,21 @@ class ProbeAnswer(Shape):
     milliseconds: float
     similarity: float
     """Cosine of two sentences that mean nearly the same."""
+
+
+class RerankerAnswer(RerankerInput):
+    """A registered reranker. `scope` says who registered it."""
+
+    id: UUID
+    scope: Literal["organization", "installation"]
+
+
+class RerankerProbeAnswer(Shape):
+    relevant: float
+    """Of a passage that answers the question."""
+    irrelevant: float
+    """Of one that does not."""
+    milliseconds: float
 
 
 class SecretAnswer(Shape):

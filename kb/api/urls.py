@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from kb.api import bundles, channels, embedding_models, grants, knowledge_bases, organization, versions
+from kb.api import bundles, channels, embedding_models, grants, knowledge_bases, organization, rerankers, versions
 
 urlpatterns = [
     path("knowledge-bases", knowledge_bases.KnowledgeBases.as_view()),
@@ -20,6 +20,9 @@ urlpatterns = [
     path("embedding-models", embedding_models.EmbeddingModels.as_view()),
     path("embedding-models/<str:model_id>", embedding_models.OneEmbeddingModel.as_view()),
     path("embedding-models/<str:model_id>/test", embedding_models.EmbeddingModelTest.as_view()),
+    path("rerankers", rerankers.Rerankers.as_view()),
+    path("rerankers/<str:reranker_id>", rerankers.OneReranker.as_view()),
+    path("rerankers/<str:reranker_id>/test", rerankers.RerankerTest.as_view()),
     path("channels", channels.Channels.as_view()),
     path("channels/policy-schema", channels.PolicySchema.as_view()),
     path("channels/<str:channel_id>", channels.OneChannel.as_view()),

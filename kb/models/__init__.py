@@ -4,6 +4,7 @@ from kb.models.channels import Channel, ServiceBinding
 from kb.models.datasets import Dataset, DatasetPart
 from kb.models.documents import Blob, Chunk, Document, File
 from kb.models.knowledge_bases import KnowledgeBase, KnowledgeBaseVersion, Source
+from kb.models.rerankers import Reranker
 from kb.models.spaces import DIMENSIONS, EmbeddingModel, EmbeddingSpace
 from kb.models.tenants import ApiKey, Grant, IdempotencyKey, Membership, Organization, Role, Secret, User
 from kb.models.uploads import Upload
@@ -27,6 +28,7 @@ __all__ = [
     "KnowledgeBaseVersion",
     "Membership",
     "Organization",
+    "Reranker",
     "Role",
     "Secret",
     "ServiceBinding",

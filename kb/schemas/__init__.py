@@ -5,7 +5,8 @@ from kb.schemas.embedding_model import EmbeddingModelInput
 from kb.schemas.errors import explain
 from kb.schemas.identity import assign_source_ids, duplicate, without_source_ids
 from kb.schemas.knowledge_base import KnowledgeBaseDocument
-from kb.schemas.loading import dump, load, load_embedding_model, load_stored
+from kb.schemas.loading import dump, load, load_embedding_model, load_reranker, load_stored
+from kb.schemas.reranker import RerankerInput
 
 __all__ = [
     "LENIENT",
@@ -13,6 +14,7 @@ __all__ = [
     "Document",
     "EmbeddingModelInput",
     "KnowledgeBaseDocument",
+    "RerankerInput",
     "Rules",
     "assign_source_ids",
     "dump",
@@ -20,6 +22,7 @@ __all__ = [
     "explain",
     "load",
     "load_embedding_model",
+    "load_reranker",
     "load_stored",
     "without_source_ids",
 ]

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -14,7 +14,8 @@ from kb.schemas.embedding_model import EmbeddingModelInput
 from kb.schemas.knowledge_base import KnowledgeBaseDocument
 from kb.schemas.languages import NAMES
 from kb.schemas.policy import PolicyChunking, PolicyDocument, Table, Transcription, Vision
-from kb.schemas.providers import PROVIDERS
+from kb.schemas.providers import PROVIDERS, ProviderRules
+from kb.schemas.reranker import RERANKERS, RerankerInput
 from kb.schemas.retrieval_settings import MinScore, RetrievalSettings
 from kb.schemas.source import Source, SourceSettings, Upload
 from kb.schemas.store import STORE_PARAMETERS, Store
@@ -99,7 +100,11 @@ def _pages() -> Iterator[str]:
     yield "## Embedding model\n"
     yield "A row of the registry, written by an operator.\n"
     yield _fields(EmbeddingModelInput, "")
-    yield _providers()
+    yield _providers(PROVIDERS)
+    yield "## Reranker\n"
+    yield "A row of the registry, written by an administrator; `cross-encoder` by an operator.\n"
+    yield _fields(RerankerInput, "")
+    yield _providers(RERANKERS)
     yield "## Environment variables\n"
     yield "Each can also be given as `NAME_FILE`, the path of a file that holds the value. An unknown `LECTERN_` one stops the start.\n"
     yield _table(("variable", "type", "default", "meaning"), map(_variable, Environment.model_fields.items()))
@@ -163,9 +168,9 @@ def _store_parameters() -> str:
     return _table(("store type", "parameters"), ((f"`{kind}`", keys) for kind, keys in taken.items()))
 
 
-def _providers() -> str:
+def _providers(known: Mapping[str, ProviderRules]) -> str:
     rows = []
-    for name, rules in PROVIDERS.items():
+    for name, rules in known.items():
         endpoint = "required" if rules.needs_endpoint else "optional" if rules.takes_endpoint else "refused"
         credential = "refused" if not rules.takes_credential else "optional"
         if rules.needs_credential:

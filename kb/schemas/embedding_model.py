@@ -1,17 +1,15 @@
 """A row of the registry of embedding models, as an operator writes it."""
 
-import re
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from kb.schemas.addresses import check_url
 from kb.schemas.base import BIGGEST_INTEGER, Document, Name, Text, refuse_reference, refuse_unstorable, rules_of
-from kb.schemas.parameters import REFERENCE, ParameterValue, check_parameters, looks_secret
+from kb.schemas.parameters import ParameterValue
 from kb.schemas.providers import PACKAGED_MODELS, PROVIDERS, TOKENIZERS, ProviderRules
+from kb.schemas.remote import check_credential, check_endpoint, check_known, name_of_reference
 
 DIMENSIONS = (256, 384, 512, 768, 1024, 1536, 3072)
-SECRET_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
 
 
 class EmbeddingModelInput(Document):
@@ -71,27 +69,12 @@ class EmbeddingModelInput(Document):
     @field_validator("endpoint")
     @classmethod
     def _endpoint(cls, value: str | None, info: ValidationInfo) -> str | None:
-        rules = _rules(info)
-        if value is None:
-            if rules.needs_endpoint:
-                raise ValueError(f"is required for provider {info.data['provider']}.")
-            return None
-        if not rules.takes_endpoint:
-            raise ValueError(f"would be ignored by provider {info.data.get('provider')}. Remove it.")
-        return check_url(value, rules=rules_of(info), public=not rules_of(info).trusted)
+        return check_endpoint(value, provider=info.data.get("provider"), taken=_rules(info), rules=rules_of(info))
 
     @field_validator("credential")
     @classmethod
     def _credential(cls, value: str | None, info: ValidationInfo) -> str | None:
-        if value is None:
-            if _rules(info).needs_credential and (info.data.get("endpoint") is None or _rules(info).needs_endpoint):
-                raise ValueError(f"is required for provider {info.data['provider']}: store the key as a secret and write its name.")
-            return None
-        if not _rules(info).takes_credential:
-            raise ValueError(f"is not used by provider {info.data.get('provider')}. Remove it.")
-        if not SECRET_NAME.fullmatch(value) or looks_secret(value):
-            raise ValueError("must be the name of a secret (letters, digits, _ . -), not the key itself. Store the key as a secret first.")
-        return value
+        return check_credential(value, provider=info.data.get("provider"), taken=_rules(info), endpoint=info.data.get("endpoint"))
 
     @field_validator("parameters")
     @classmethod
@@ -100,8 +83,7 @@ class EmbeddingModelInput(Document):
         if provider is None:
             return value
         rules = _rules(info)
-        hint = "Write the address in `endpoint`." if rules.takes_endpoint else "Remove it."
-        check_parameters(value, owner=f"provider {provider}", allowed=rules.parameters, hint=hint)
+        check_known(value, provider=provider, taken=rules)
         tokenizer = value.get("tokenizer")
         if tokenizer is not None and tokenizer not in TOKENIZERS and not rules_of(info).trusted:
             known = ", ".join(TOKENIZERS)
@@ -122,10 +104,7 @@ class EmbeddingModelInput(Document):
     @model_validator(mode="before")
     @classmethod
     def _name_of_reference(cls, data: Any) -> Any:
-        """`${secret:NAME}` and `NAME` are the same credential."""
-        if isinstance(data, dict) and isinstance(data.get("credential"), str) and (match := REFERENCE.fullmatch(data["credential"])):
-            return {**data, "credential": match.group(1)}
-        return data
+        return name_of_reference(data)
 
 
 def _rules(info: ValidationInfo) -> ProviderRules:

@@ -11,6 +11,7 @@ from kb.schemas.base import STRICT, Document, Rules
 from kb.schemas.embedding_model import EmbeddingModelInput
 from kb.schemas.errors import explain
 from kb.schemas.knowledge_base import KnowledgeBaseDocument
+from kb.schemas.reranker import RerankerInput
 from kb.schemas.upcast import upcast
 
 T = TypeVar("T", bound=Document)
@@ -32,6 +33,11 @@ def load_stored(document: Mapping[str, Any]) -> KnowledgeBaseDocument:
 def load_embedding_model(values: Mapping[str, Any], *, rules: Rules = STRICT) -> EmbeddingModelInput:
     """A row of the registry of embedding models, as an operator writes it; always strict."""
     return _validate(EmbeddingModelInput, values, what="embedding model", strict=True, rules=rules)
+
+
+def load_reranker(values: Mapping[str, Any], *, rules: Rules = STRICT) -> RerankerInput:
+    """A row of the registry of rerankers; always strict."""
+    return _validate(RerankerInput, values, what="reranker", strict=True, rules=rules)
 
 
 def dump(document: Document) -> dict[str, Any]:

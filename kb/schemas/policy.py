@@ -13,8 +13,8 @@ from pydantic import Field, ValidationInfo, field_validator
 from kb.schemas.addresses import check_url
 from kb.schemas.base import BIGGEST_INTEGER, Document, Name, Text, rules_of
 from kb.schemas.chunking import Chunking, Overlap, Strategy, TargetTokens, Tokenizer
-from kb.schemas.embedding_model import SECRET_NAME
 from kb.schemas.parameters import looks_secret
+from kb.schemas.remote import SECRET_NAME
 from kb.schemas.source import MAX_FILE_CONTENT_LENGTH
 
 Mode = Literal["auto", "text", "tabular", "store"]

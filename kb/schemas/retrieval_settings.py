@@ -21,6 +21,17 @@ class MinScore(Document):
     reranked: float = Field(default=0.0, ge=0, le=1, description="The reranker's probability.")
 
 
+class Fusion(Document):
+    """How hybrid mode puts vectors and words together."""
+
+    keyword_weight: float = Field(
+        default=0.3, ge=0, le=10, description="What the best match of words is worth against a cosine of 1. Measured: 0.3 is good nearly everywhere."
+    )
+    vector_floor: float = Field(
+        default=0.0, ge=-1, le=0.95, description="The cosine of texts that have nothing to do with each other: 0 for MiniLM, 0.7 for e5 models."
+    )
+
+
 class RetrievalSettings(Document):
     """Retrieval defaults."""
 
@@ -34,6 +45,15 @@ class RetrievalSettings(Document):
     )
     neighbours: int = Field(default=1, ge=0, le=5, description="Chunks before and after a hit that are joined to it.")
     rerank: Name | None = Field(default=None, description="Name of a registered reranker; none leaves the fused order.")
+    rerank_depth: int = Field(default=50, ge=1, le=200, description="Candidates that the reranker reads; at least as many as are returned.")
+    diversity: float = Field(
+        default=0.0, ge=0, le=1, description="How much a hit that repeats others is put back (maximal marginal relevance); 0 not at all."
+    )
+    max_per_document: int = Field(default=0, ge=0, le=100, description="The most hits of one document; 0 for no limit.")
+    collapse_duplicates: bool = Field(
+        default=True, description="Nearly the same text in several documents is one hit, which names the others in `also_in`."
+    )
+    fusion: Fusion = Field(default_factory=Fusion, description="How hybrid mode puts vectors and words together.")
 
     @field_validator("rerank")
     @classmethod

@@ -61,10 +61,19 @@ class ShownDataset(_Shown):
     name: str
 
 
+class ShownTwin(_Shown):
+    """Another document that says nearly the same."""
+
+    citation: str
+    document: ShownDocument
+    heading_path: list[str]
+    page: int | None
+
+
 class ShownHit(_Shown):
     citation: str = Field(description="Id to cite the passage by; opaque.")
     text: str
-    score: float = Field(description="The score that ranks: cosine, keyword share or fused, by the mode.")
+    score: float = Field(description="The score that ranks: cosine, keyword share or fused, by the mode; the reranker's where one was asked.")
     scores: ShownScores
     document: ShownDocument
     heading_path: list[str]
@@ -75,12 +84,18 @@ class ShownHit(_Shown):
     chunks: int = Field(description="How many chunks were joined.")
     metadata: dict[str, Any]
     dataset: ShownDataset | None = Field(description="The table that this passage describes.")
+    also_in: list[ShownTwin] = Field(description="Other documents, each with a citation of its own, that say nearly the same.")
 
 
 class ShownMinScore(_Shown):
     vector: float
     keyword: float
     reranked: float
+
+
+class ShownFusion(_Shown):
+    keyword_weight: float
+    vector_floor: float
 
 
 class SearchedKnowledgeBase(_Shown):
@@ -93,6 +108,12 @@ class SearchedKnowledgeBase(_Shown):
     max_results: int
     min_score: ShownMinScore
     neighbours: int
+    rerank: str | None
+    rerank_depth: int
+    diversity: float
+    max_per_document: int
+    collapse_duplicates: bool
+    fusion: ShownFusion
 
 
 class SearchAnswer(_Shown):
@@ -100,7 +121,7 @@ class SearchAnswer(_Shown):
 
     hits: list[ShownHit]
     reason: str | None
-    degraded: str | None = Field(description="What failed where hits came nevertheless, such as `embedding_error`.")
+    degraded: str | None = Field(description="What failed where hits came nevertheless, such as `embedding_error` or `rerank_error`.")
     trace_id: UUID
     notes: list[str]
     timings_ms: dict[str, float]

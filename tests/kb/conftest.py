@@ -27,6 +27,7 @@ def filled(knowledge_base, organization, source, alice, bob, carol, hashing_mode
     from kb import access, bindings, services
     from kb.channels import ChannelInput, create_channel
     from kb.models import Blob, Chunk, Dataset, DatasetPart, Document, File, IdempotencyKey, Upload
+    from kb.reranking import register_reranker
 
     blob = Blob.objects.create(organization=organization, sha256=b"1" * 32, size=3, storage_key="k")
     file = File.objects.create(organization=organization, blob=blob, name="Plan Acme.md", size=3, sha256=b"1" * 32)
@@ -55,5 +56,7 @@ def filled(knowledge_base, organization, source, alice, bob, carol, hashing_mode
     services.set_grant(knowledge_base, user_id=bob.pk, level="viewer")
     services.create_api_key(organization, name="bot", created_by=carol)
     services.set_secret(organization=organization, name="ACME_KEY", value="a very secret value")
+    reranker = {"name": "Acme's", "provider": "cohere", "model": "rerank-v3.5", "credential": "ACME_KEY"}
+    register_reranker(access.actor_for_user(carol), document=reranker)
     IdempotencyKey.objects.create(organization=organization, key_digest=b"1" * 32, body_digest=b"1" * 32)
     return {"channel": channel, "document": document, "chunk": chunk, "file": file, "blob": blob}
