@@ -48,7 +48,10 @@ class SearchSettings(_Request):
     )
     min_score: Score | MinScores | None = Field(None, description="A plain number sets the one of the mode (hybrid: `vector`).")
     rerank: str | None = Field(
-        None, min_length=1, max_length=200, description="Name of a registered reranker; null for none, also where a knowledge base names one."
+        None,
+        min_length=1,
+        max_length=200,
+        description="Name of a registered reranker; null for none, also where a knowledge base names one.",
     )
     rerank_depth: int | None = Field(None, ge=1, le=200, description="Candidates that the reranker reads.")
     diversity: Score | None = Field(None, description="How much a hit that repeats others is put back; 0 not at all.")

@@ -8,8 +8,8 @@ from typing import Any
 
 from config.errors import LecternError
 from kb.models import Reranker
-from kb.reranking import spec_of
 from kb.rerankers import load_reranker, rerank
+from kb.reranking import spec_of
 from kb.words.query import Wording, WordQuery
 from retrieval.headings import heading_line
 from retrieval.hydration import Found

@@ -103,7 +103,9 @@ def test_module_names_say_what_they_hold():
     assert [str(path.relative_to(ROOT)) for path in sources(*APPS) if path.stem in banned or path.stem.startswith("base_")] == []
 
 
-@pytest.mark.parametrize("kind", ["EMBEDDING_PROVIDERS", "RERANKERS", "SOURCE_LISTERS", "CRAWLS", "STAGES", "HOUSEKEEPING", "VECTOR_STORES"])
+@pytest.mark.parametrize(
+    "kind", ["EMBEDDING_PROVIDERS", "RERANKERS", "SOURCE_LISTERS", "CRAWLS", "STAGES", "HOUSEKEEPING", "VECTOR_STORES"]
+)
 def test_every_registered_name_can_be_imported(kind):
     registry = Registry(kind, getattr(settings, kind))
     assert [registry.load(name) for name in registry.names()]

@@ -62,7 +62,6 @@ class CrossEncoderReranker:
     def _predict(self, query: str, passages: list[str], end: float) -> list[float]:
         if self._model is None:
             self._model = self._load()
-        scores: list[float] = []
         # The longest first, as the library does for itself: a batch costs what its longest pair does.
         order = sorted(range(len(passages)), key=lambda index: -len(passages[index]))
         found: dict[int, float] = {}
@@ -72,8 +71,7 @@ class CrossEncoderReranker:
             batch = order[start : start + _BATCH]
             for index, value in zip(batch, self._forward(query, [passages[index] for index in batch]), strict=True):
                 found[index] = value
-        scores = [found[index] for index in range(len(passages))]
-        return scores
+        return [found[index] for index in range(len(passages))]
 
     def _forward(self, query: str, passages: list[str]) -> list[float]:
         try:

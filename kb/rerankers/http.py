@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -45,6 +46,7 @@ class HttpReranker:
         self._spec = spec
         self._url = f"{(spec.endpoint or self.dialect.endpoint).rstrip('/')}/rerank"
         self._client = open_client(trusted=spec.trusted, timeout=spec.timeout)
+        weakref.finalize(self, self._client.close)  # when the last search that uses it is through
         self.most_passages = min(spec.parameters.get("max_documents") or self.dialect.most_passages, self.dialect.most_passages)
 
     @classmethod
@@ -146,9 +148,7 @@ class CohereReranker(HttpReranker):
 
 
 class VoyageReranker(HttpReranker):
-    dialect = Dialect(
-        "https://api.voyageai.com/v1", "data", "top_k", 1000, passed=("truncation",), fixed=(("return_documents", False),)
-    )
+    dialect = Dialect("https://api.voyageai.com/v1", "data", "top_k", 1000, passed=("truncation",), fixed=(("return_documents", False),))
 
 
 class JinaReranker(HttpReranker):

@@ -16,7 +16,7 @@ from kb.schemas.languages import NAMES
 from kb.schemas.policy import PolicyChunking, PolicyDocument, Table, Transcription, Vision
 from kb.schemas.providers import PROVIDERS, ProviderRules
 from kb.schemas.reranker import RERANKERS, RerankerInput
-from kb.schemas.retrieval_settings import MinScore, RetrievalSettings
+from kb.schemas.retrieval_settings import Fusion, MinScore, RetrievalSettings
 from kb.schemas.source import Source, SourceSettings, Upload
 from kb.schemas.store import STORE_PARAMETERS, Store
 from kb.schemas.web import Web
@@ -52,6 +52,7 @@ _SECTIONS: tuple[tuple[str, str, type[BaseModel], str], ...] = (
     ("Chunking", "chunking.", Chunking, ""),
     ("Retrieval", "retrieval.", RetrievalSettings, ""),
     ("Lowest scores", "retrieval.min_score.", MinScore, ""),
+    ("Fusion", "retrieval.fusion.", Fusion, ""),
     ("Source", "sources[].", Source, _CRON),
     ("Web source", "sources[].web.", Web, ""),
     ("Upload source", "sources[].upload.", Upload, ""),

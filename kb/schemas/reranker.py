@@ -34,8 +34,8 @@ class RerankerInput(Document):
     credential: Text | None = Field(default=None, description="Name of a secret that holds the key; never the key itself.")
     parameters: dict[str, ParameterValue] = Field(
         default_factory=dict,
-        description="`max_documents` of one request; `scores`: `probabilities` or `logits`, which a sigmoid makes probabilities of; what else "
-        "the provider takes.",
+        description="`max_documents` of one request; `scores`: `probabilities`, or `logits`, which become probabilities; what else the "
+        "provider takes.",
     )
     timeout: float = Field(default=2.0, ge=0.05, le=30, description="Seconds after which a search goes on without it.")
 

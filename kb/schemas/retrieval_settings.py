@@ -24,11 +24,12 @@ class MinScore(Document):
 class Fusion(Document):
     """How hybrid mode puts vectors and words together."""
 
-    keyword_weight: float = Field(
-        default=0.3, ge=0, le=10, description="What the best match of words is worth against a cosine of 1. Measured: 0.3 is good nearly everywhere."
-    )
+    keyword_weight: float = Field(default=0.3, ge=0, le=10, description="What the best match of words is worth against a cosine of 1.")
     vector_floor: float = Field(
-        default=0.0, ge=-1, le=0.95, description="The cosine of texts that have nothing to do with each other: 0 for MiniLM, 0.7 for e5 models."
+        default=0.0,
+        ge=-1,
+        le=0.95,
+        description="The cosine of texts that have nothing to do with each other: 0 for MiniLM, 0.7 for e5 models.",
     )
 
 

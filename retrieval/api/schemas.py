@@ -73,7 +73,9 @@ class ShownTwin(_Shown):
 class ShownHit(_Shown):
     citation: str = Field(description="Id to cite the passage by; opaque.")
     text: str
-    score: float = Field(description="The score that ranks: cosine, keyword share or fused, by the mode; the reranker's where one was asked.")
+    score: float = Field(
+        description="The score that ranks: cosine, keyword share or fused, by the mode; the reranker's where one was asked."
+    )
     scores: ShownScores
     document: ShownDocument
     heading_path: list[str]

@@ -195,5 +195,5 @@ def test_two_knowledge_bases_one_of_them_reranked(actor, filled, make_library, s
     server.scores = {"of others": 0.99}
     answer = ask(actor, "boiler")
     assert len(server.requests[0]["body"]["documents"]) == 1
-    assert [hit.scores.reranked for hit in answer.hits] == [0.99, None, None, None, None]
+    assert {(hit.text, hit.scores.reranked) for hit in answer.hits} == {("a boiler of others", 0.99), *((text, None) for text in TEXTS)}
     assert [hit.score for hit in answer.hits] == sorted((hit.score for hit in answer.hits), reverse=True)

@@ -1,0 +1,27 @@
+"""What is done with candidates, by a knowledge base: what it may say, and what is refused by name."""
+
+from typing import Any
+
+import pytest
+
+from config.errors import InvalidInput
+from kb.schemas import load
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("rerank_depth", [1, 200], [0, 201, "5", None]),
+        ("diversity", [0, 0.5, 1], [-0.1, 1.1, None]),
+        ("max_per_document", [0, 100], [-1, 101, 1.5]),
+        ("collapse_duplicates", [True, False], [1, None]),
+        ("fusion", [{}, {"keyword_weight": 0}, {"keyword_weight": 10, "vector_floor": 0.95}], [{"keyword_weight": 11}, {"floor": 0}, None]),
+    ],
+)
+def test_ranges(name: str, good: list[Any], bad: list[Any]) -> None:
+    for value in good:
+        assert load({"name": "Handbooks", "retrieval": {name: value}})
+    for value in bad:
+        with pytest.raises(InvalidInput) as caught:
+            load({"name": "Handbooks", "retrieval": {name: value}})
+        assert caught.value.extra["errors"][0]["path"].startswith(f"retrieval.{name}")
