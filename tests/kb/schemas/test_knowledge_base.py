@@ -9,6 +9,7 @@ import pytest
 from config.addresses import parse_networks
 from config.errors import InvalidInput
 from kb.schemas import Rules, dump, load
+from kb.schemas.retrieval_settings import RetrievalSettings
 
 SITE = {"name": "site", "web": {"start_url": "https://docs.example.com/"}}
 FILES = {"name": "files", "type": "upload"}
@@ -35,6 +36,7 @@ def refusal(values: Any, *, rules: Rules | None = None) -> list[dict[str, str]]:
 def test_defaults_are_those_of_the_product() -> None:
     values = dump(load(document(), strict=True))
     site, files = values.pop("sources")
+    assert values.pop("retrieval") == dump(RetrievalSettings())
     assert values == {
         "schema": 1,
         "name": "Handbooks",
@@ -42,14 +44,6 @@ def test_defaults_are_those_of_the_product() -> None:
         "embedding_model": None,
         "store": {"type": "pgvector", "parameters": {}},
         "chunking": {"strategy": "structure", "target_tokens": "auto", "overlap": 0.08, "min_chars": 120, "tokenizer": "model"},
-        "retrieval": {
-            "mode": "hybrid",
-            "max_results": 5,
-            "min_score": {"vector": 0.3, "keyword": 0.0, "reranked": 0.0},
-            "neighbours": 1,
-            "rerank": None, "rerank_depth": 50, "diversity": 0.0, "max_per_document": 0, "collapse_duplicates": True,
-            "fusion": {"keyword_weight": 0.3, "vector_floor": 0.0},
-        },
         "visibility": "private",
         "language": "auto",
     }

@@ -5,7 +5,22 @@ from typing import Any
 import pytest
 
 from config.errors import InvalidInput
-from kb.schemas import load
+from kb.schemas import dump, load
+
+
+def test_defaults_are_those_of_the_product() -> None:
+    assert dump(load({"name": "Handbooks"}))["retrieval"] == {
+        "mode": "hybrid",
+        "max_results": 5,
+        "min_score": {"vector": 0.3, "keyword": 0.0, "reranked": 0.0},
+        "neighbours": 1,
+        "rerank": None,
+        "rerank_depth": 50,
+        "diversity": 0.0,
+        "max_per_document": 0,
+        "collapse_duplicates": True,
+        "fusion": {"keyword_weight": 0.3, "vector_floor": 0.0},
+    }
 
 
 @pytest.mark.parametrize(
