@@ -224,6 +224,8 @@ STAGES = {
     "finish": "ingestion.stages.finish:work",
     "recheck": "ingestion.sources.web.recheck:work",  # what a confirmed deletion does in place of a crawl
 }
+# What works a slice of a job, by its kind.
+RETRIEVAL_JOBS = {"evaluation": "retrieval.evaluation.running:work", "recall": "retrieval.recall.running:work"}
 # What is cleared away every minute, in this order.
 HOUSEKEEPING = {
     "removed sources": "ingestion.housekeeping:clear_removed_sources",
@@ -233,6 +235,7 @@ HOUSEKEEPING = {
     "texts": "ingestion.housekeeping:collect_texts",
     "verdicts": "ingestion.housekeeping:collect_verdicts",
     "traces": "retrieval.traces:collect_traces",
+    "jobs of retrieval": "retrieval.jobs:wake_waiting",
     "datasets": "ingestion.parts:collect_datasets",
     "uploads": "kb.uploads:collect",
     "descriptions of datasets": "ingestion.services.channel_files:describe_datasets",

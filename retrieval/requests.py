@@ -14,7 +14,7 @@ Mode = Literal["vector", "keyword", "hybrid"]
 Score = Annotated[float, Field(ge=0, le=1)]
 
 
-def _says_something(text: str) -> str:
+def says_something(text: str) -> str:
     if not text.strip():
         raise ValueError("it is empty; write what you are looking for")
     return text
@@ -64,7 +64,7 @@ class SearchSettings(_Request):
 class Question(_Request):
     """What is looked for, and where."""
 
-    query: Annotated[str, AfterValidator(_says_something)] = Field(
+    query: Annotated[str, AfterValidator(says_something)] = Field(
         min_length=1,
         max_length=MAX_QUERY,
         description='Plain text. In words, "a phrase" is asked to the letter, and -word or -"a phrase" keeps passages out.',

@@ -31,7 +31,10 @@ PURE = (
     "kb/bundles",
     "kb/words",
     "kb/schemas",
+    "retrieval/evaluation/metrics.py",
+    "retrieval/evaluation/plot.py",
     "retrieval/fusion.py",
+    "retrieval/recall/figures.py",
     "retrieval/context.py",
     "retrieval/likeness.py",
 )

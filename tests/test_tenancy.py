@@ -21,7 +21,7 @@ from kb.channels import ChannelInput, create_channel
 from kb.embedding_models import register_model
 from kb.models import Blob, Dataset, DatasetPart, Document, File, Source
 from kb.reranking import register_reranker
-from retrieval.models import RetrievalTrace
+from retrieval.models import Evaluation, Judgement, RecallCheck, RetrievalTrace
 
 pytestmark = pytest.mark.django_db
 
@@ -84,6 +84,9 @@ def rows_of(organization, actor, document_name: str) -> dict[str, object]:
     own_model = {"name": "own", "provider": "hashing", "model": "own", "dimension": 256, "max_input_tokens": 256}
     model = register_model(actor, document=own_model)
     channel = create_channel(actor, wanted=ChannelInput(f"Channel of {document_name}", made.id))
+    within = {"organization": organization, "knowledge_base": made}
+    expected = [{"document": str(document.id), "grade": 1, "quote": "secret plan"}]
+    judgement = Judgement.objects.create(question=f"{document_name}?", question_hash=uuid4().bytes, expected=expected, **within)
     bound = {"purpose": "vision", "endpoint": "https://vision.example/v1", "credential": "TOKEN"}
     token = services.set_secret(organization=organization, name="TOKEN", value="a secret value")
     reranker = {"name": document_name, "provider": "cohere", "model": "rerank-v3.5", "credential": "TOKEN"}
@@ -101,6 +104,9 @@ def rows_of(organization, actor, document_name: str) -> dict[str, object]:
         "run_id": run.id,
         "ingestion_id": push.id,
         "trace_id": RetrievalTrace.objects.create(organization=organization, query="secret plan", mode="keyword").id,
+        "judgement_id": judgement.id,
+        "evaluation_id": Evaluation.objects.create(version=1, settings={"ways": ["own"], "k": 10}, **within).id,
+        "check_id": RecallCheck.objects.create(version=1, **within).id,
         "key_id": key.id,
         "secret_id": token.id,
         "model_id": model.id,

@@ -104,8 +104,15 @@ class KnowledgeBaseAdmin(BundlePages, RowAdmin):
 
     @admin.display(description="holds")
     def contents(self, obj: KnowledgeBase) -> SafeString:
-        pages = ("kb_source", "kb_document", "kb_chunk", None, "ingestion_ingestionrun", "kb_knowledgebaseversion")
-        lines = [*_lines(obj), "runs", "versions"]
+        above = (
+            "ingestion_ingestionrun",
+            "kb_knowledgebaseversion",
+            "retrieval_judgement",
+            "retrieval_evaluation",
+            "retrieval_recallcheck",
+        )
+        pages = ("kb_source", "kb_document", "kb_chunk", None, *above)
+        lines = [*_lines(obj), "runs", "versions", "judgements", "evaluations", "recall checks"]
         return format_html_join(" · ", "{}", ((_rows_link(page, obj, line),) for page, line in zip(pages, lines, strict=True)))
 
     @admin.display(description="document")

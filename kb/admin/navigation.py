@@ -21,6 +21,9 @@ GROUPS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "Retrieval": [
         ("Traces", "retrieval.RetrievalTrace", "manage_search"),
+        ("Judgements", "retrieval.Judgement", "rule"),
+        ("Evaluations", "retrieval.Evaluation", "monitoring"),
+        ("Recall checks", "retrieval.RecallCheck", "troubleshoot"),
         ("Embedding models", "kb.EmbeddingModel", "hub"),
         ("Rerankers", "kb.Reranker", "swap_vert"),
         ("Bound services", "kb.ServiceBinding", "link"),

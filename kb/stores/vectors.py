@@ -111,14 +111,17 @@ def search_vectors(
     limit: int,
     documents: Sequence[UUID] | QuerySet[Document] | None = None,
     sources: Sequence[UUID] | None = None,
+    ef_search: int | None = None,
 ) -> VectorMatches:
-    """The nearest chunks of several knowledge bases that share a space. Fewer than `limit` come back only when no more exist."""
+    """The nearest chunks of several knowledge bases that share a space. Fewer than `limit` come back only when no more exist.
+
+    `ef_search` is how many candidates HNSW keeps while it looks; None: twice the limit, at least 100."""
     vector = HalfVector(_checked([query], space.dimension)[0]).to_text()
     scope, rows_in_scope = Scope(organization, knowledge_bases, documents, sources).settle()
     exact_rows = EXACT_ROWS_OF_DOCUMENTS if scope.is_narrowed else EXACT_ROWS
     if rows_in_scope <= exact_rows or not use_index(rows_in_scope, limit=limit, leaves=_leaves(space, scope)):
         return VectorMatches(_search_exactly(scope, space, vector, limit), True, EXACT)
-    found = _search_index(scope, space, vector, limit)
+    found = _search_index(scope, space, vector, limit, ef_search or max(LEAST_EF_SEARCH, 2 * limit))
     if len(found) < limit:
         return VectorMatches(_search_exactly(scope, space, vector, limit), True, HNSW_THEN_EXACT)
     return VectorMatches(found, False, HNSW)
@@ -142,7 +145,7 @@ def _search_exactly(scope: Scope, space: EmbeddingSpace, vector: str, limit: int
     return _run(statement, [vector, space.pk, *parameters, vector, limit], BY_ARRAY if scope.is_narrowed else {})
 
 
-def _search_index(scope: Scope, space: EmbeddingSpace, vector: str, limit: int) -> list[tuple[int, float]]:
+def _search_index(scope: Scope, space: EmbeddingSpace, vector: str, limit: int, ef: int) -> list[tuple[int, float]]:
     condition, parameters = scope.condition()
     # Relaxed order is nearly sorted: sorted again here.
     statement = (
@@ -151,7 +154,7 @@ def _search_index(scope: Scope, space: EmbeddingSpace, vector: str, limit: int) 
         " SELECT chunk, 1 - distance FROM near ORDER BY distance, chunk"
     )
     settings = {
-        "hnsw.ef_search": str(min(max(LEAST_EF_SEARCH, 2 * limit), MOST_EF_SEARCH)),
+        "hnsw.ef_search": str(min(ef, MOST_EF_SEARCH)),
         "hnsw.iterative_scan": "relaxed_order",
         "hnsw.max_scan_tuples": str(MAX_SCAN_TUPLES),
     }

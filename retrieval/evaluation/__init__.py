@@ -1,0 +1,1 @@
+"""How good the answers of a knowledge base are, by what people said should be found."""

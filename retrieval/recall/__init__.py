@@ -1,0 +1,1 @@
+"""Whether the index of vectors finds what an exact scan finds."""
