@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from retrieval.models import RetrievalTrace
 from retrieval.requests import CompareRequest, SearchRequest
 from retrieval.search import Answer
-from retrieval.services import Comparison
 from retrieval.traces import describe_target
 
 
@@ -131,21 +130,6 @@ class SearchAnswer(_Shown):
     explanation: dict[str, Any] | None = Field(description="Only when `explain` was asked for.")
 
 
-class ComparedAnswer(_Shown):
-    label: str
-    answer: SearchAnswer | None
-    reason: str | None
-    error: str | None = Field(description="Why this variant failed.")
-    trace_id: UUID
-
-
-class CompareAnswer(_Shown):
-    """In the order of the variants."""
-
-    query: str
-    results: list[ComparedAnswer]
-
-
 class TraceSummary(_Shown):
     id: UUID
     created_at: datetime
@@ -186,17 +170,6 @@ def show_answer(answer: Answer) -> dict[str, Any]:
         explanation=dict(answer.explanation) if answer.explanation is not None else None,
     )
     return shown.model_dump(mode="json")
-
-
-def show_comparison(compared: Comparison) -> dict[str, Any]:
-    answer, failure = compared.answer, compared.failure
-    return {
-        "label": compared.variant.label,
-        "answer": show_answer(answer) if answer else None,
-        "reason": failure.extra["reason"] if failure else answer.reason if answer else None,
-        "error": failure.message if failure else None,
-        "trace_id": failure.extra["trace_id"] if failure else str(answer.trace_id) if answer else None,
-    }
 
 
 def show_trace(trace: RetrievalTrace) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from config.body import parse_body
 from config.openapi import PAGE_PARAMETERS, Paged, Problem
 from config.paging import limit_of, take_page
 from retrieval import services
-from retrieval.api import schemas
+from retrieval.api import comparison, schemas
 
 MAX_BODY = 2 * 1024 * 1024
 _FAILED = OpenApiResponse(Problem, description="The store or the embedding model failed; `reason` and `trace_id` are members.")
@@ -24,12 +24,12 @@ class SearchView(APIView):
 
 
 class CompareView(APIView):
-    @extend_schema(operation_id="search_compare", tags=["retrieval"], request=schemas.Compare, responses=schemas.CompareAnswer)
+    @extend_schema(operation_id="search_compare", tags=["retrieval"], request=schemas.Compare, responses=comparison.CompareAnswer)
     def post(self, request: Request) -> Response:
-        """Ask the same under several settings. A variant that fails says why beside the others."""
+        """Ask the same under several settings: each answer, and all side by side. A variant that fails says why beside the others."""
         asked = parse_body(request, schemas.Compare, max_bytes=MAX_BODY)
         compared = services.compare_searches(request.user, asked)
-        return Response({"query": asked.query, "results": [schemas.show_comparison(one) for one in compared]})
+        return Response(comparison.show_comparison(asked.query, compared))
 
 
 class TracesView(APIView):

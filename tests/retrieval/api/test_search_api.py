@@ -109,7 +109,9 @@ def test_a_failed_embedding_is_503_with_reason_and_trace(api, library, make_spac
     degraded = api.post(SEARCH, {"query": "boiler"}).json()
     assert (degraded["degraded"], len(degraded["hits"])) == ("embedding_error", 1)
     variants = [{"mode": "vector"}, {"mode": "keyword", "label": "words"}]
-    compared = api.post(COMPARE, {"query": "boiler", "variants": variants}).json()["results"]
+    answered = api.post(COMPARE, {"query": "boiler", "variants": variants}).json()
+    assert (answered["pairs"], [passage["places"][0] for passage in answered["passages"]]) == ([], [None])
+    compared = answered["results"]
     assert (compared[0]["reason"], compared[0]["answer"]) == ("embedding_error", None)
     assert compared[1]["label"] == "words"
     assert len(compared[1]["answer"]["hits"]) == 1
@@ -118,10 +120,35 @@ def test_a_failed_embedding_is_503_with_reason_and_trace(api, library, make_spac
 def test_compare(api, library) -> None:
     library.add("boiler in the cellar")
     body = {"query": "boiler", "variants": [{"label": mode, "mode": mode, "max_results": 3} for mode in ("vector", "keyword", "hybrid")]}
-    results = api.post(COMPARE, body).json()["results"]
+    compared = api.post(COMPARE, body).json()
+    results = compared["results"]
+    assert [[place["rank"] for place in passage["places"]] for passage in compared["passages"]] == [[1, 1, 1]]
+    assert [(pair["first"], pair["second"], pair["overlap"]) for pair in compared["pairs"]] == [(0, 1, 1.0), (0, 2, 1.0), (1, 2, 1.0)]
     assert [result["answer"]["searched"][0]["mode"] for result in results] == ["vector", "keyword", "hybrid"]
     assert RetrievalTrace.objects.count() == 3
     assert api.post(COMPARE, {"query": "boiler", "variants": []}).status_code == 400
+
+
+def test_a_comparison_stands_side_by_side(api, library) -> None:
+    both = library.add("boiler in the cellar", title="Both")
+    library.add("boiler boiler", title="Words")
+    body = {
+        "query": "boiler cellar",
+        "variants": [
+            {"label": "all", "mode": "keyword"},
+            {"label": "best", "mode": "keyword", "max_results": 1},
+            {"label": "none", "mode": "vector", "min_score": 1.0},
+        ],
+    }
+    compared = api.post(COMPARE, body).json()
+    first, second = compared["passages"]
+    assert (first["document"]["id"], [place and place["rank"] for place in first["places"]]) == (str(both.id), [1, 1, None])
+    assert (second["document"]["title"], [place and place["rank"] for place in second["places"]]) == ("Words", [2, None, None])
+    assert first["places"][0]["scores"]["keyword"] == first["places"][0]["score"]
+    assert compared["pairs"][0] == {
+        "first": 0, "second": 1, "shared": 1, "overlap": 0.5, "only_first": [second["citation"]], "only_second": [],
+    }  # fmt: skip
+    assert (compared["results"][2]["reason"], compared["pairs"][2]["overlap"]) == ("below_min_score", 0.0)
 
 
 def test_a_trace_is_for_those_who_see_all_its_knowledge_bases(make_library, organization) -> None:
