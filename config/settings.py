@@ -224,6 +224,8 @@ STAGES = {
     "finish": "ingestion.stages.finish:work",
     "recheck": "ingestion.sources.web.recheck:work",  # what a confirmed deletion does in place of a crawl
 }
+# Sentences that the page of a knowledge base in the admin warns with, each from a function of it.
+NOTICES = {"recall": "retrieval.recall.running:notices_of"}
 # What works a slice of a job, by its kind.
 RETRIEVAL_JOBS = {"evaluation": "retrieval.evaluation.running:work", "recall": "retrieval.recall.running:work"}
 # What is cleared away every minute, in this order.

@@ -13,9 +13,11 @@ from kb.stores.vectors import search_vectors
 from kb.stores.words import search_words
 from kb.words.query import WordQuery
 from retrieval.encoding import EncodingFailed, QueryVectors
+from retrieval.explanation import ExplainedSide
 from retrieval.fusion import EXACT, Weights, fuse
 from retrieval.hits import Scores
 from retrieval.query import Query, Target
+from retrieval.sides import vector_side, word_side
 
 # A quoted word in a pasted page is no operator, and a name in it is not what the page is about.
 MOST_TERMS_WITH_OPERATORS = 24
@@ -47,18 +49,32 @@ class Shelf:
         return [target.id for target in self.targets if space.pk in self.contents[target.id].spaces]
 
 
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """What a fused list was measured by: the best raw score of the words (0: none), the lowest cosine (None: no vectors)."""
+
+    weights: Weights
+    best: float
+    lowest: float | None
+
+
 @dataclass(slots=True)
 class Findings:
-    """Candidates of all modes in one list. `exhausted`: looking deeper would bring nothing that could pass."""
+    """Candidates of all modes in one list. `exhausted`: looking deeper would bring nothing that could pass. `sides` and `fusions` (by
+    knowledge base) only for an explanation."""
 
     candidates: list[Candidate] = field(default_factory=list)
     exhausted: bool = True
     timings: dict[str, float] = field(default_factory=dict)
     plans: list[str] = field(default_factory=list)
+    sides: list[ExplainedSide] = field(default_factory=list)
+    fusions: dict[UUID, Fusion] = field(default_factory=dict)
     encoding_error: str = ""
 
-    def clock(self, name: str, since: float) -> None:
-        self.timings[name] = self.timings.get(name, 0.0) + (perf_counter() - since) * 1000
+    def clock(self, name: str, since: float) -> float:
+        spent = (perf_counter() - since) * 1000
+        self.timings[name] = self.timings.get(name, 0.0) + spent
+        return spent
 
 
 def has_operators(words: WordQuery) -> bool:
@@ -100,18 +116,26 @@ def _search_shelf(query: Query, shelf: Shelf, words: WordQuery, vectors: QueryVe
     said: list[tuple[int, float, float]] = []
     more_near = False
     if shelf.mode != "keyword":
-        near, more_near = _search_vectors(shelf, vectors, depth, findings, scope)
+        near, more_near = _search_vectors(query, shelf, vectors, depth, findings, scope)
     if shelf.mode != "vector":
         started = perf_counter()
         found = search_words(knowledge_bases=shelf.ids, query=words, limit=depth, **scope)
-        findings.clock("words", started)
+        spent = findings.clock("words", started)
         findings.plans.append(f"words: {found.plan}")
         said = found.rows
+        if query.explain:
+            asked = {"mode": shelf.mode, "bases": shelf.ids, "scope": scope, "depth": depth, "found": len(said), "spent": spent}
+            findings.sides.append(word_side(found.plan, **asked))
     if shelf.mode == "hybrid" and near and said:
         started = perf_counter()
         near += _cosines_of(shelf, vectors, [row[0] for row in said], {row[0] for row in near}, query)
         findings.clock("vectors", started)
-    findings.candidates += _scored(shelf, near, said, words)
+    weights = _weights_for(shelf, words)
+    findings.candidates += _scored(shelf.mode, near, said, weights)
+    if query.explain and shelf.mode == "hybrid":
+        lowest = min((cosine for _, cosine in near), default=None)
+        fusion = Fusion(weights, max((raw for _, raw, _ in said), default=0.0), lowest)
+        findings.fusions |= dict.fromkeys(shelf.ids, fusion)
     least = min(target.min_score.keyword for target in shelf.targets)
     more_said = len(said) >= depth and said[-1][2] >= least
     if more_near or (more_said and (shelf.mode == "keyword" or words.names_something or not near)):
@@ -119,7 +143,7 @@ def _search_shelf(query: Query, shelf: Shelf, words: WordQuery, vectors: QueryVe
 
 
 def _search_vectors(
-    shelf: Shelf, vectors: QueryVectors, depth: int, findings: Findings, scope: dict
+    query: Query, shelf: Shelf, vectors: QueryVectors, depth: int, findings: Findings, scope: dict
 ) -> tuple[list[tuple[int, float]], bool]:
     least = min(target.min_score.vector for target in shelf.targets)
     near: list[tuple[int, float]] = []
@@ -134,8 +158,12 @@ def _search_vectors(
             continue
         started = perf_counter()
         found = search_vectors(space=space, knowledge_bases=shelf.ids_in(space), query=vector, limit=depth, **scope)
-        findings.clock("vectors", started)
+        spent = findings.clock("vectors", started)
         findings.plans.append(f"vectors: {found.plan}")
+        if query.explain:
+            bases = shelf.ids_in(space)
+            asked = {"mode": shelf.mode, "bases": bases, "scope": scope, "depth": depth, "found": len(found.rows), "spent": spent}
+            findings.sides.append(vector_side(space, found.plan, **asked))
         near += found.rows
         more |= len(found.rows) >= depth and found.rows[-1][1] >= least
     return near, more
@@ -154,10 +182,13 @@ def _cosines_of(shelf: Shelf, vectors: QueryVectors, chunks: list[int], known: s
     return found
 
 
-def _scored(shelf: Shelf, near: list[tuple[int, float]], said: list[tuple[int, float, float]], words: WordQuery) -> list[Candidate]:
-    mode, weights = shelf.mode, shelf.weights
+def _weights_for(shelf: Shelf, words: WordQuery) -> Weights:
     if has_operators(words):
-        weights = replace(weights, keyword=max(EXACT.keyword, weights.keyword))
+        return replace(shelf.weights, keyword=max(EXACT.keyword, shelf.weights.keyword))
+    return shelf.weights
+
+
+def _scored(mode: str, near: list[tuple[int, float]], said: list[tuple[int, float, float]], weights: Weights) -> list[Candidate]:
     if mode == "vector":
         ranked = sorted(dict(near).items(), key=lambda row: (-row[1], row[0]))
         return [Candidate(chunk, mode, cosine, Scores(vector=cosine, vector_rank=rank)) for rank, (chunk, cosine) in enumerate(ranked, 1)]

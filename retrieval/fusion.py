@@ -69,7 +69,7 @@ def fuse(
     vector_ranks, keyword_ranks = _ranks(cosines), _ranks(raws)
     scored = []
     for key in cosines.keys() | raws.keys():
-        near = _above(cosines.get(key, lowest), weights.floor)
+        near = above(cosines.get(key, lowest), weights.floor)
         said = raws.get(key, 0.0) / top if top > 0 else 0.0
         if not raws:
             score = near
@@ -94,7 +94,8 @@ def fuse(
     ]
 
 
-def _above(cosine: float, floor: float) -> float:
+def above(cosine: float, floor: float) -> float:
+    """A cosine as a share of what lies above the floor, 0 to 1."""
     return min(max((cosine - floor) / (1.0 - floor), 0.0), 1.0)
 
 

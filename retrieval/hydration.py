@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from kb.models import Chunk, Source
 from kb.words.query import Wording, WordQuery
@@ -10,7 +11,7 @@ from retrieval.query import Query, Target
 
 # Rows read at once, at least: mostly one statement is enough.
 LEAST_BATCH = 20
-_COLUMNS = (
+COLUMNS = (
     "id", "knowledge_base_id", "document_id", "ordinal", "start", "end", "text", "heading_path", "page_start", "page_end", "table_header",
     "document__title", "document__url", "document__source_id", "document__media_type", "document__language", "document__metadata",
     "document__markdown_id", "document__key", "document__visibility",
@@ -64,7 +65,7 @@ def read_passing(query: Query, candidates: Sequence[Candidate], words: WordQuery
         sieve.not_current += len(batch) - len(rows)
         read = ((candidate, rows[candidate.chunk]) for candidate in batch if candidate.chunk in rows)
         found = (Found(candidate, row, targets[row["knowledge_base_id"]]) for candidate, row in read)
-        yield [hit for hit in found if _passes(hit, words, sieve)]
+        yield [hit for hit in found if passes(hit, words, sieve)]
 
 
 def keep_current(query: Query, pool: Sequence[Found]) -> list[Found]:
@@ -75,7 +76,7 @@ def keep_current(query: Query, pool: Sequence[Found]) -> list[Found]:
 
 def _read(query: Query, chunks: Sequence[int]) -> dict[int, dict]:
     rows = current_chunks(query).filter(id__in=chunks)
-    return {row["id"]: row for row in rows.values(*_COLUMNS)}
+    return {row["id"]: row for row in rows.values(*COLUMNS)}
 
 
 def _may_pass(candidate: Candidate, targets: Sequence[Target], words: WordQuery) -> bool:
@@ -85,15 +86,22 @@ def _may_pass(candidate: Candidate, targets: Sequence[Target], words: WordQuery)
     return any(_reaches(candidate, target) for target in targets if target.mode == candidate.mode)
 
 
-def _reaches(candidate: Candidate, target: Target) -> bool:
+def compared_score(candidate: Candidate, target: Target) -> tuple[Literal["vector", "keyword"], float, float]:
+    """Which score decides, what it is, and the lowest that its knowledge base takes."""
     scores, least = candidate.scores, target.min_score
     if candidate.mode == "keyword" or (candidate.mode == "hybrid" and scores.vector is None):
         # Without a vector (its model failed, or a knowledge base without one) the words decide.
-        return (scores.keyword or 0.0) >= least.keyword
-    return (scores.vector or 0.0) >= least.vector
+        return "keyword", scores.keyword or 0.0, least.keyword
+    return "vector", scores.vector or 0.0, least.vector
 
 
-def _passes(hit: Found, words: WordQuery, sieve: Sieve) -> bool:
+def _reaches(candidate: Candidate, target: Target) -> bool:
+    _, value, least = compared_score(candidate, target)
+    return value >= least
+
+
+def passes(hit: Found, words: WordQuery, sieve: Sieve) -> bool:
+    """Whether it may be a hit; why not is counted in the sieve."""
     row, by_word_only = hit.row, hit.candidate.mode == "keyword"
     reaches = _reaches(hit.candidate, hit.target)
     if not (words.phrases or words.excluded or (words.names_something and not reaches)):

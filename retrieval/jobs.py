@@ -3,14 +3,16 @@
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
 from uuid import UUID, uuid4
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
-from django.db.models import F, Q
+from django.db import Error, IntegrityError, transaction
+from django.db.models import F, Q, Value
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from config.errors import Conflict, InvalidInput, LecternError, Unavailable
@@ -85,44 +87,45 @@ def send(kind: str, job: Job) -> None:
     transaction.on_commit(now)
 
 
-def work(kind: str, job_id: UUID) -> None:
-    """One slice: take the lease, work, and either close the job or wake the next slice."""
+def work(kind: str, job_id: UUID) -> bool:
+    """One slice: take the lease, work, and either close the job or wake the next slice. False when it was not to be had."""
     rows = KINDS[kind].objects
     token = uuid4()
     now = timezone.now()
     free = Q(lease_until=None) | Q(lease_until__lt=now)
     lease_until = now + timedelta(seconds=settings.ENV.lease_seconds)
     taken = rows.filter(free, pk=job_id, finished_at=None).update(
-        lease_token=token, lease_until=lease_until, attempts=F("attempts") + 1, status=Job.Status.RUNNING
+        lease_token=token,
+        lease_until=lease_until,
+        attempts=F("attempts") + 1,
+        status=Job.Status.RUNNING,
+        started_at=Coalesce("started_at", Value(now)),
     )
     job = rows.select_related("knowledge_base", "organization").filter(pk=job_id, lease_token=token).first()
     if not taken or job is None:
-        return
+        return False
     lease = Lease(job, token)
     try:
         if job.attempts > MOST_ATTEMPTS:
-            close(lease, error=f"Its worker died {MOST_ATTEMPTS} times. The log of the workers says why.")
-            return
-        if job.started_at is None:
-            lease.advance(started_at=now)
-        worker = worker_of(kind)
-        is_done = worker(lease)
+            close(lease, error=job.error or f"Its worker died {MOST_ATTEMPTS} times. The log of the workers says why.")
+            return True
+        is_done = worker_of(kind)(lease)
     except LeaseLost:
         log.info("The %s %s was cancelled or taken over; the slice ends.", kind, job_id)
-        return
-    except LecternError as error:
-        if error.transient:
-            put_back(lease)
-            raise
-        close(lease, error=error.message)
-        return
+        return True
     except Exception as error:
-        log.exception("The %s %s failed.", kind, job_id)
-        close(lease, error=f"An error of ours ({type(error).__name__}); the log of the workers says where.")
-        return
+        if isinstance(error, LecternError) and not error.transient:
+            close(lease, error=error.message)
+            return True
+        # The next look at waiting jobs tries again; a database that went away has to come back first.
+        with suppress(Error):
+            told = error.message if isinstance(error, LecternError) else f"{type(error).__name__}; the log of the workers says where."
+            put_back(lease, error=told)
+        raise
     if not is_done:
         put_back(lease, attempts=0)
         send(kind, job)
+    return True
 
 
 def worker_of(kind: str) -> Callable[[Lease], bool]:
@@ -152,7 +155,8 @@ def cancel(job: Job) -> None:
 def finish_here(kind: str, job: Job) -> None:
     """Work all slices in this process, for a command."""
     while type(job).objects.filter(pk=job.pk, finished_at=None).exists():
-        work(kind, job.pk)
+        if not work(kind, job.pk):
+            time.sleep(0.2)  # a worker of the fleet took it up
     job.refresh_from_db()
 
 

@@ -1,6 +1,6 @@
 """A request made definite: which knowledge bases, each under which settings."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 from uuid import UUID
@@ -10,7 +10,7 @@ from django.db.models import F, Q
 from config.errors import InvalidInput, NotFound
 from kb import access, schemas
 from kb.access import Actor
-from kb.models import KnowledgeBase, Reranker
+from kb.models import Document, KnowledgeBase, Reranker
 from kb.schemas.retrieval_settings import Fusion, MinScore, RetrievalSettings
 from retrieval.filters import compile_filter
 from retrieval.fusion import Weights
@@ -70,6 +70,7 @@ class Query:
     pool: int = 0
     rerankers: Mapping[str, Reranker] = field(default_factory=dict)
     explain: bool = False
+    asked_about: Mapping[UUID, Document | None] = field(default_factory=dict)
     request: SearchRequest | None = None
 
     @property
@@ -105,9 +106,18 @@ def make_query(actor: Actor, request: SearchRequest) -> Query:
         hides=hides,
         pool=_pool(targets, limit),
         rerankers=_rerankers(actor, targets, asked=request.rerank),
-        explain=request.explain,
+        explain=request.explain or bool(request.explain_documents),
+        asked_about=_asked_about(actor, request.explain_documents),
         request=request,
     )
+
+
+def _asked_about(actor: Actor, named: Sequence[str]) -> dict[UUID, Document | None]:
+    """Documents that somebody expected; None for what is not there or not for the actor's eyes. What is no id is `NotFound`."""
+    wanted = access.ids(named)
+    rows = access.rows(actor, Document).select_related("source", "knowledge_base") if wanted else Document.objects.none()
+    seen = {row.id: row for row in rows.filter(id__in=wanted)}
+    return {identifier: seen.get(identifier) for identifier in wanted}
 
 
 def _knowledge_bases(actor: Actor, named: list[str] | None) -> list[KnowledgeBase]:

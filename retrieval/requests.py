@@ -9,6 +9,7 @@ from retrieval.filters import Filter
 MAX_QUERY = 100_000
 MAX_KNOWLEDGE_BASES = 100
 MAX_VARIANTS = 6
+MAX_EXPLAINED = 20
 
 Mode = Literal["vector", "keyword", "hybrid"]
 Score = Annotated[float, Field(ge=0, le=1)]
@@ -78,7 +79,12 @@ class Question(_Request):
 class SearchRequest(Question, SearchSettings):
     """One search."""
 
-    explain: bool = Field(False, description="Say how the hits were found: plans, candidates, thresholds.")
+    explain: bool = Field(
+        False, description="Say how the answer came about: plans, terms, the arithmetic of each hit, and why other candidates are none."
+    )
+    explain_documents: list[str] = Field(
+        [], max_length=MAX_EXPLAINED, description="Ids of documents that you expected: where each stands, or what keeps it out."
+    )
 
 
 class Variant(SearchSettings):

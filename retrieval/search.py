@@ -18,6 +18,7 @@ from kb.words.query import WordQuery, parse_query
 from retrieval import traces
 from retrieval.candidates import Findings, Shelf, find_candidates, shelve
 from retrieval.encoding import EncodingFailed, QueryVectors
+from retrieval.explaining import Course
 from retrieval.hits import Hit
 from retrieval.hydration import Found, Sieve, keep_current, read_passing
 from retrieval.languages import languages_of
@@ -27,6 +28,7 @@ from retrieval.query import Query, Target, make_query
 from retrieval.requests import SearchRequest
 from retrieval.reranking import rerank_pool
 from retrieval.selection import Selection, diversify, select
+from retrieval.whereabouts import explain
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +54,8 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
     explanation: dict[str, Any] = field(default_factory=dict)
+    ranked: list[Found] = field(default_factory=list)
+    names_private: bool = False  # the explanation, beside the hits
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ def search(actor: Actor, request: SearchRequest, *, vectors: QueryVectors | None
         notes=tuple(outcome.notes),
         timings=outcome.timings,
         searched=query.targets,
-        explanation=outcome.explanation if request.explain else None,
+        explanation=outcome.explanation if query.explain else None,
     )
 
 
@@ -128,6 +132,7 @@ def _run(query: Query, outcome: Outcome, vectors: QueryVectors) -> None:
         if not pool and sieve.set_aside:
             pool = sieve.set_aside
             outcome.notes.append("No passage holds the quoted phrase; these are the nearest.")
+        read = pool
         if not query.reranks:
             _finish(query, pool, shelves, findings, outcome)
     if query.reranks:
@@ -141,6 +146,12 @@ def _run(query: Query, outcome: Outcome, vectors: QueryVectors) -> None:
         _degrade(outcome, Reason.EMBEDDING_ERROR, findings.encoding_error)
         outcome.notes.append(f"The question could not be embedded, so the words alone were searched. {findings.encoding_error}")
     outcome.explanation = _explanation(findings, sieve, words, shelves) | outcome.explanation
+    if query.explain:
+        started = perf_counter()
+        course = Course(query, shelves, words, findings, read, outcome.ranked, outcome.hits)
+        told, outcome.names_private = explain(course, vectors)
+        outcome.explanation |= told
+        outcome.timings["explaining"] = (perf_counter() - started) * 1000
     if not outcome.hits:
         outcome.reason = _reason(query, shelves, sieve)
 
@@ -172,7 +183,8 @@ def _rerank(query: Query, pool: list[Found], words: WordQuery, sieve: Sieve, out
 
 def _finish(query: Query, pool: Sequence[Found], shelves: Sequence[Shelf], findings: Findings, outcome: Outcome) -> None:
     started = perf_counter()
-    outcome.hits = make_hits(query, select(query, diversify(query, pool, shelves)))
+    outcome.ranked = diversify(query, pool, shelves)
+    outcome.hits = make_hits(query, select(query, outcome.ranked))
     findings.clock("hydration", started)
 
 

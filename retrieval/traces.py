@@ -46,7 +46,8 @@ def write_trace(actor: Actor, query: Query, outcome: Outcome) -> UUID:
         timings_ms={name: round(spent, 2) for name, spent in outcome.timings.items()},
         requested_by=actor.user,
         requested_with=actor.api_key if actor.user is None else None,
-        private=any(document.private for hit in outcome.hits for document in (hit.document, *(twin.document for twin in hit.also_in))),
+        private=outcome.names_private
+        or any(document.private for hit in outcome.hits for document in (hit.document, *(twin.document for twin in hit.also_in))),
     )
     return trace.id
 

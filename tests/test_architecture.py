@@ -107,7 +107,18 @@ def test_module_names_say_what_they_hold():
 
 
 @pytest.mark.parametrize(
-    "kind", ["EMBEDDING_PROVIDERS", "RERANKERS", "SOURCE_LISTERS", "CRAWLS", "STAGES", "HOUSEKEEPING", "VECTOR_STORES"]
+    "kind",
+    [
+        "EMBEDDING_PROVIDERS",
+        "RERANKERS",
+        "SOURCE_LISTERS",
+        "CRAWLS",
+        "STAGES",
+        "HOUSEKEEPING",
+        "VECTOR_STORES",
+        "NOTICES",
+        "RETRIEVAL_JOBS",
+    ],
 )
 def test_every_registered_name_can_be_imported(kind):
     registry = Registry(kind, getattr(settings, kind))

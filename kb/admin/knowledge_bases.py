@@ -1,9 +1,11 @@
 """Knowledge bases: the current document as a text, its history, and what is made from it."""
 
 import json
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -15,6 +17,7 @@ from unfold.admin import TabularInline
 from unfold.decorators import action
 
 from config.errors import LecternError
+from config.registry import Registry
 from kb import access, listing, services, versioning
 from kb.access import Actor
 from kb.admin.bundles import BundlePages
@@ -120,7 +123,11 @@ class KnowledgeBaseAdmin(BundlePages, RowAdmin):
         return format_html('<pre style="white-space: pre-wrap">{}</pre>', text_of(versioning.read(obj)))
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
-        """A refusal is also told at the top: the text box is taller than most screens, and its errors stand below it."""
+        """What to know of it is told at the top, and so is a refusal: its errors stand below a text box taller than most screens."""
+        if request.method == "GET" and context.get("original"):
+            notices: Registry[Callable[[KnowledgeBase], Iterable[str]]] = Registry("notice", settings.NOTICES)
+            for notice in (text for name in notices.names() for text in notices.load(name)(context["original"])):
+                messages.warning(request, notice)
         if request.method == "POST":
             for field, faults in context["adminform"].form.errors.items():
                 for fault in faults:

@@ -39,6 +39,7 @@ MOST_EF_SEARCH = 1000
 EXACT = "exact"
 HNSW = "hnsw"
 HNSW_THEN_EXACT = "hnsw, then exact"
+PLANS = (EXACT, HNSW, HNSW_THEN_EXACT)
 
 _COLUMNS = ("organization", "space", "kb", "chunk", "vector")
 _ROWS_A_BLOCK = 1000
@@ -115,16 +116,21 @@ def search_vectors(
 ) -> VectorMatches:
     """The nearest chunks of several knowledge bases that share a space. Fewer than `limit` come back only when no more exist.
 
-    `ef_search` is how many candidates HNSW keeps while it looks; None: twice the limit, at least 100."""
+    `ef_search` is how many candidates HNSW keeps while it looks; None: twice the limit, at least 100, as `ef_for` says."""
     vector = HalfVector(_checked([query], space.dimension)[0]).to_text()
     scope, rows_in_scope = Scope(organization, knowledge_bases, documents, sources).settle()
     exact_rows = EXACT_ROWS_OF_DOCUMENTS if scope.is_narrowed else EXACT_ROWS
     if rows_in_scope <= exact_rows or not use_index(rows_in_scope, limit=limit, leaves=_leaves(space, scope)):
         return VectorMatches(_search_exactly(scope, space, vector, limit), True, EXACT)
-    found = _search_index(scope, space, vector, limit, ef_search or max(LEAST_EF_SEARCH, 2 * limit))
+    found = _search_index(scope, space, vector, limit, ef_for(limit, ef_search))
     if len(found) < limit:
         return VectorMatches(_search_exactly(scope, space, vector, limit), True, HNSW_THEN_EXACT)
     return VectorMatches(found, False, HNSW)
+
+
+def ef_for(limit: int, asked: int | None = None) -> int:
+    """How many candidates HNSW keeps while it looks for `limit`."""
+    return min(asked or max(LEAST_EF_SEARCH, 2 * limit), MOST_EF_SEARCH)
 
 
 def use_index(rows_in_scope: int, *, limit: int, leaves: Sequence[Leaf]) -> bool:
@@ -154,7 +160,7 @@ def _search_index(scope: Scope, space: EmbeddingSpace, vector: str, limit: int, 
         " SELECT chunk, 1 - distance FROM near ORDER BY distance, chunk"
     )
     settings = {
-        "hnsw.ef_search": str(min(ef, MOST_EF_SEARCH)),
+        "hnsw.ef_search": str(ef),
         "hnsw.iterative_scan": "relaxed_order",
         "hnsw.max_scan_tuples": str(MAX_SCAN_TUPLES),
     }

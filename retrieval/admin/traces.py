@@ -49,7 +49,13 @@ class RetrievalTraceAdmin(ShownOnly, RowAdmin):
     def change_view(self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         found = self.get_object(request, object_id)
         editable = choosable(request, Level.EDIT).filter(id__in=found.knowledge_base_ids) if found else []
-        told = {"trace": found, "may_judge": {str(row.id) for row in editable}}
+        explanation = found.settings.get("explanation", {}) if found else {}
+        told = {
+            "trace": found,
+            "may_judge": {str(row.id) for row in editable},
+            "explanation": explanation if "sides" in explanation else None,
+            "passages": [("Hits", explanation.get("hits")), ("Candidates that are no hits", explanation.get("dropped_candidates"))],
+        }
         return super().change_view(request, object_id, form_url, {**(extra_context or {}), **told})
 
     @action(description="Search", icon="search", url_path="search")

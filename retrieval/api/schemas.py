@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from retrieval.explanation import Explanation
 from retrieval.models import RetrievalTrace
 from retrieval.requests import CompareRequest, SearchRequest
 from retrieval.search import Answer
@@ -127,7 +128,7 @@ class SearchAnswer(_Shown):
     notes: list[str]
     timings_ms: dict[str, float]
     searched: list[SearchedKnowledgeBase]
-    explanation: dict[str, Any] | None = Field(description="Only when `explain` was asked for.")
+    explanation: Explanation | None = Field(description="Only when `explain` was asked for.")
 
 
 class TraceSummary(_Shown):
@@ -167,7 +168,7 @@ def show_answer(answer: Answer) -> dict[str, Any]:
         notes=list(answer.notes),
         timings_ms={name: round(spent, 2) for name, spent in answer.timings.items()},
         searched=[SearchedKnowledgeBase.model_validate(describe_target(target)) for target in answer.searched],
-        explanation=dict(answer.explanation) if answer.explanation is not None else None,
+        explanation=Explanation.model_validate(answer.explanation) if answer.explanation is not None else None,
     )
     return shown.model_dump(mode="json")
 

@@ -83,6 +83,8 @@ def read_csv(data: bytes) -> list[JudgementInput]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidInput(f"The file is not valid UTF-8 (byte {error.start}). Save it as UTF-8.") from None
+    if "\0" in text:
+        raise InvalidInput("The file holds a NUL character, which cannot be stored. Save it as CSV once more.")
     lines = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     found: dict[bytes, dict[str, Any]] = {}
     try:

@@ -16,6 +16,7 @@ from config.errors import InvalidInput
 from kb.access import Actor
 from kb.models import EmbeddingSpace, KnowledgeBase
 from retrieval import jobs
+from retrieval.belonging import rows_of
 from retrieval.jobs import Lease
 from retrieval.models import RecallCheck
 from retrieval.recall.figures import level_of
@@ -111,6 +112,14 @@ def warnings_of(check: RecallCheck) -> list[str]:
         told.append(reached if check.suggested_ef else lost)
     missing = sum(level["missing"] for level in check.levels)
     return [*told, f"{missing:,} rows that exist were not found."] if missing else told
+
+
+def notices_of(knowledge_base: KnowledgeBase) -> list[str]:
+    """The warnings of the latest check that is done, for the page of the knowledge base."""
+    latest = rows_of(knowledge_base, RecallCheck).filter(recall__isnull=False).order_by("-created_at").first()
+    if latest is None:
+        return []
+    return [f"Recall check of {latest.created_at:%Y-%m-%d}: {warning}" for warning in warnings_of(latest)]
 
 
 def _percent(share: float) -> str:

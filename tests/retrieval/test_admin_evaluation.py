@@ -94,6 +94,8 @@ def test_a_search_is_asked_and_its_hit_judged_with_one_click(library, document, 
     page = staff(alice).get(to_trace.url).content.decode()
     judge = reverse("admin:retrieval_retrievaltrace_judge", args=[trace.pk])
     assert judge in page
+    assert "How this was found" in page
+    assert "boiler (in 1, idf 0.29)" in page
     click = {"knowledge_base": library.id, "citation": trace.hits[0]["citation"], "grade": 3}
     staff(bob).post(judge, click)
     assert staff(mallory).post(judge, click).status_code == 404

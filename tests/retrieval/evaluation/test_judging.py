@@ -142,6 +142,7 @@ def test_an_import_is_all_or_nothing_and_names_what_is_missing(actor, library) -
         (b"question,document\n,0.md\n", "line 2 has no question"),
         (b"question,document\nWhere?,\n", "expected"),
         (b'question,document\n"Where?,0.md\n', "not CSV"),
+        (b"question,document\nWh\0ere?,0.md\n", "NUL"),
         ("question,document\nWoher?,Größe.md".encode("latin-1"), "UTF-8"),
     ],
 )

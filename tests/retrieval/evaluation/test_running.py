@@ -149,11 +149,28 @@ def test_a_killed_worker_repeats_one_question(actor, library, judge, settings, m
 def test_what_kills_every_worker_is_given_up(actor, library, judge, monkeypatch) -> None:
     judge("boiler", ExpectedInput(document=str(library.add("boiler").id)))
     evaluation = running.start_evaluation(actor, library.knowledge_base, EvaluationInput(), send=False)
-    for _ in range(4):
-        Evaluation.objects.filter(id=evaluation.id).update(lease_until=None, attempts=3)
+    Evaluation.objects.filter(id=evaluation.id).update(attempts=3)
     jobs.work("evaluation", evaluation.id)
     evaluation.refresh_from_db()
     assert (evaluation.status, "died 3 times" in evaluation.error) == ("failed", True)
+
+
+def test_an_error_of_ours_is_tried_again_and_then_told(actor, library, judge, monkeypatch) -> None:
+    judge("boiler", ExpectedInput(document=str(library.add("boiler").id)))
+    evaluation = running.start_evaluation(actor, library.knowledge_base, EvaluationInput(), send=False)
+
+    def failing(*_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(running, "ask", failing)
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            jobs.work("evaluation", evaluation.id)
+        evaluation.refresh_from_db()
+        assert (evaluation.status, evaluation.finished_at) == ("running", None)
+    jobs.work("evaluation", evaluation.id)
+    evaluation.refresh_from_db()
+    assert (evaluation.status, evaluation.error) == ("failed", "ZeroDivisionError; the log of the workers says where.")
 
 
 def test_a_slice_that_is_over_hands_on(actor, library, judge, settings) -> None:

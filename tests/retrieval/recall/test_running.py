@@ -8,6 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connections
 from django.urls import reverse
+from django.utils import timezone
 
 from config.errors import Conflict, InvalidInput
 from kb.models import Chunk
@@ -167,6 +168,20 @@ def test_the_routes(library, alice, bob) -> None:
     assert (shown["verdict"], shown["recall"], shown["levels"][0]["plans"]) == ("well", 1.0, {"exact": 2})
     assert signed_in(bob).get(f"{url}/{shown['id']}").json() == shown
     assert signed_in(alice).post(f"{url}/{shown['id']}/cancel").status_code == 400
+
+
+def test_the_page_of_a_knowledge_base_warns(library, alice) -> None:
+    page = reverse("admin:kb_knowledgebase_change", args=[library.id])
+    level = {"selectivity": 0.01, "recall": 0.81, "missing": 2}
+    of = {"organization_id": library.knowledge_base.organization_id, "knowledge_base": library.knowledge_base, "version": 1}
+    of |= {"settings": {"k": 10}, "finished_at": timezone.now()}
+    RecallCheck.objects.create(**of, levels=[level], recall=0.81, suggested_ef=400)
+    text = staff(alice).get(page).content.decode()
+    assert "Recall@10 is 0.810 at 1 % of the documents, below 0.95." in text
+    assert "An ef of 400 reached it" in text
+    assert "2 rows that exist were not found." in text
+    RecallCheck.objects.create(**of, levels=[level | {"recall": 1.0, "missing": 0}], recall=1.0)
+    assert "Recall check of" not in staff(alice).get(page).content.decode()
 
 
 def test_the_admin(actor, library, alice, bob, mallory) -> None:
