@@ -10,8 +10,11 @@ def main() -> None:
     from django.core.management import execute_from_command_line
     from django.db.utils import OperationalError
 
+    from config.tenancy import everyone
+
     try:
-        execute_from_command_line(sys.argv)
+        with everyone():
+            execute_from_command_line(sys.argv)
     except OperationalError as error:
         reason = str(error).strip().splitlines()[0]
         raise SystemExit(

@@ -28,7 +28,7 @@ def database_config(url: str) -> dict[str, Any]:
     if any(not port.isdigit() or not 1 <= int(port) <= 65535 for port in ports.split(",") if port):
         raise ValueError("it has a port that is not between 1 and 65535")
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "config.postgres",
         "NAME": name,
         "USER": parts.pop("user", "") or "",
         "PASSWORD": parts.pop("password", "") or "",

@@ -90,6 +90,7 @@ INSTALLED_APPS = [
     "workflows",
 ]
 MIDDLEWARE = [
+    "kb.serving.Serving",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

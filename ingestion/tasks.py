@@ -15,25 +15,25 @@ def work(stage: str, run_id: str, token: str) -> None:
     slices.work(stage, UUID(run_id), token)
 
 
-@shared_task(name="ingestion.sweep", expires=30)
+@shared_task(name="ingestion.sweep", everyone=True, expires=30)
 def sweep() -> None:
     """Every few seconds: wake what lost its message, reap what is dead."""
     sweeping.sweep()
 
 
-@shared_task(name="ingestion.fire_schedule")
+@shared_task(name="ingestion.fire_schedule", everyone=True)
 def fire_schedule(source_id: str) -> None:
     """At the minute of a source's schedule. Whether it is due is decided by its row, so anybody may send this at any time."""
     fires.fire(UUID(source_id))
 
 
-@shared_task(name="ingestion.housekeep", expires=300)
+@shared_task(name="ingestion.housekeep", everyone=True, expires=300)
 def housekeep() -> None:
     """Every minute: clear what was removed, fold statistics, collect what nobody uses."""
     housekeeping.housekeep()
 
 
-@shared_task(name="ingestion.provision")
+@shared_task(name="ingestion.provision", everyone=True)
 def provision(space_id: int) -> None:
     """Make the partition of a space; never in a request."""
     provision_space(EmbeddingSpace.objects.get(id=space_id))
@@ -45,6 +45,6 @@ def prove_queue(queue: str) -> None:
     fleet.record_proof(queue)
 
 
-@shared_task(name="ingestion.send_proofs", expires=30)
+@shared_task(name="ingestion.send_proofs", everyone=True, expires=30)
 def send_proofs() -> None:
     fleet.send_proofs()

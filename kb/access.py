@@ -22,6 +22,7 @@ from uuid import UUID
 from django.db.models import F, Model, Q, QuerySet
 
 from config.errors import Forbidden, InvalidInput, NotAuthenticated, NotFound
+from config.tenancy import everyone, serve_everyone
 from kb.models import (
     ApiKey,
     Chunk,
@@ -113,6 +114,11 @@ def actor_for_key(key: ApiKey) -> Actor:
 def renewed(actor: Actor) -> Actor:
     """The actor as it stands now, for those that stay: `NotAuthenticated` when its key or account has ended, `Forbidden` when it is no
     member any more."""
+    with everyone():
+        return _renewed(actor)
+
+
+def _renewed(actor: Actor) -> Actor:
     if actor.api_key:
         key = ApiKey.objects.select_related("organization", "created_by").filter(id=actor.api_key.id).first()
         if key is None or not key.is_usable or key.organization.state != Organization.State.ACTIVE:
@@ -276,8 +282,10 @@ def require(actor: Actor, level: Level) -> None:
 
 
 def require_operator(actor: Actor) -> None:
+    """`Forbidden` unless it is one. What follows in the request serves everyone: it is about rows of the whole installation."""
     if not actor.is_operator:
         raise Forbidden("This changes the whole installation; only an operator (a superuser, signed in) may do it.")
+    serve_everyone()
 
 
 def ids(values: Iterable[str | UUID]) -> list[UUID]:

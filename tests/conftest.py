@@ -19,6 +19,8 @@ def database_name(worker_id: str) -> str:
 @pytest.fixture(scope="session")
 def django_db_setup(request: pytest.FixtureRequest, django_db_blocker, database_name: str) -> Iterator[None]:
     """A fresh database per worker, made by the owner and used as the application's role, as in production."""
+    from config.tenancy import everyone
+
     request.config.stash[blocker_key] = django_db_blocker
     with django_db_blocker.unblock():
         create_database(database_name)
@@ -27,7 +29,8 @@ def django_db_setup(request: pytest.FixtureRequest, django_db_blocker, database_
             connections[alias].settings_dict["NAME"] = database_name
         with connections["owner"].cursor() as cursor:  # the flush between tests runs as the application's role
             cursor.execute("GRANT TRUNCATE ON ALL TABLES IN SCHEMA public TO lectern_app")
-        install_model()
+        with everyone():
+            install_model()
         yield
         for alias in ("default", "owner"):
             connections[alias].close()
@@ -41,6 +44,15 @@ def _own_redis(worker_id: str) -> None:
     number = 2 + int(worker_id.removeprefix("gw")) if worker_id.startswith("gw") else 0
     settings.REDIS_URL = f"{settings.REDIS_URL.rpartition('/')[0]}/{number}"
     settings.CELERY = {**settings.CELERY, "broker_url": settings.REDIS_URL}
+
+
+@pytest.fixture(autouse=True)
+def _everyone() -> Iterator[None]:
+    """A test looks at rows of everyone. Requests and tasks start with nobody all the same, and threads do too."""
+    from config.tenancy import everyone
+
+    with everyone():
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -148,8 +160,10 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     result = yield
     marker = item.get_closest_marker("django_db")
     if (marker and marker.kwargs.get("transaction")) or "transactional_db" in getattr(item, "fixturenames", ()):
+        from config.tenancy import everyone
+
         blocker = item.session.config.stash[blocker_key]
-        with blocker.unblock():
+        with blocker.unblock(), everyone():
             install_model()
             connections["default"].close()
             connections["owner"].close()

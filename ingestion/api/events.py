@@ -22,6 +22,7 @@ from rest_framework.views import APIView
 
 from config.errors import Forbidden, NotAuthenticated, NotFound
 from config.openapi import header
+from config.tenancy import tenant
 from ingestion.api.runs import run_detail
 from ingestion.api.watching import Watching
 from ingestion.models import IngestionRun
@@ -77,7 +78,8 @@ class RunEventsView(APIView):
         first = look(request.user, access.parse_id(run_id))
         if first.finished and first.id == seen:
             return HttpResponse(status=204)  # tells a browser not to come again
-        response = StreamingHttpResponse(run_events(request.user, access.parse_id(run_id), seen), content_type="text/event-stream")
+        events = run_events(request.user, access.parse_id(run_id), seen)
+        response = StreamingHttpResponse(events, content_type="text/event-stream")
         response["Cache-Control"] = "no-store"
         response["X-Accel-Buffering"] = "no"
         _give_back_connection()
@@ -119,10 +121,11 @@ _watching: Watching[Look] = Watching()
 def look(actor: Actor, run_id: UUID) -> Look:
     """What the actor may see is looked at each time; what is seen of an open run is shared by all who watch it, but of a channel's, whose
     numbers are of what each may see."""
-    run = runs.get_run(actor, run_id)
-    if not run.is_open or run.source.kind == Source.Kind.CHANNEL:
-        return _look(run, actor)
-    return _watching.seen_of(run_id, lambda: _look(run, actor), kept=0.9 * LOOK_SECONDS)
+    with tenant(actor.organization.id):  # the request is over when its stream looks
+        run = runs.get_run(actor, run_id)
+        if not run.is_open or run.source.kind == Source.Kind.CHANNEL:
+            return _look(run, actor)
+        return _watching.seen_of(run_id, lambda: _look(run, actor), kept=0.9 * LOOK_SECONDS)
 
 
 def _look(run: IngestionRun, actor: Actor) -> Look:

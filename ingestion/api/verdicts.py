@@ -2,8 +2,9 @@
 
 import csv
 import io
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
@@ -19,6 +20,7 @@ from rest_framework.views import APIView
 
 from config.openapi import PAGE_PARAMETERS, Paged, query
 from config.paging import limit_of, take_page
+from config.tenancy import carried
 from ingestion.api.parameters import choice_of, text_of
 from ingestion.api.runs import get_run
 from ingestion.models import RunItem
@@ -128,16 +130,16 @@ def _row(item: RunItem, sources: Mapping[int, str]) -> Verdict:
 
 
 def _csv(rows: QuerySet[RunItem], run_id: str) -> StreamingHttpResponse:
-    response = StreamingHttpResponse(csv_lines(rows), content_type="text/csv; charset=utf-8")
+    response = StreamingHttpResponse(csv_lines(carried(partial(_page, rows))), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="run-{run_id}.csv"'
     return response
 
 
-async def csv_lines(rows: QuerySet[RunItem]) -> AsyncIterator[bytes]:
+async def csv_lines(page_after: Callable[[int], list[Verdict]]) -> AsyncIterator[bytes]:
     """The whole list, page by page; asynchronous, because the web server would hold a plain iterator in memory whole."""
     yield _line(COLUMNS)
     after = 0
-    while page := await sync_to_async(_page)(rows, after):
+    while page := await sync_to_async(page_after)(after):
         after = page[-1].id
         yield b"".join(_line([getattr(row, column) for column in COLUMNS]) for row in page)
 

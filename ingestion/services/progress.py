@@ -10,6 +10,7 @@ from django.utils import timezone
 from redis.exceptions import RedisError
 
 from config.errors import LecternError
+from config.tenancy import everyone
 from ingestion import fleet, limiter, wakes
 from ingestion.counters import count_items, count_part
 from ingestion.models import IngestionRun, RunItem
@@ -158,8 +159,9 @@ def _ahead(run: IngestionRun) -> int:
     """Runs that came earlier and have not begun either."""
     if run.started_at is not None or run.kind != IngestionRun.Kind.INGEST:
         return 0
-    earlier = IngestionRun.objects.filter(finished_at=None, started_at=None, kind=run.kind, created_at__lt=run.created_at)
-    return earlier.count()
+    with everyone():  # whoever's they are, they are worked first
+        earlier = IngestionRun.objects.filter(finished_at=None, started_at=None, kind=run.kind, created_at__lt=run.created_at)
+        return earlier.count()
 
 
 def is_pausing(run: IngestionRun) -> bool:

@@ -12,6 +12,7 @@ from django.db import Error
 
 from config.errors import LecternError
 from config.registry import Registry
+from config.tenancy import everyone, tenant
 from ingestion import claims, wakes
 from ingestion.models import IngestionRun, RunItem
 from ingestion.stages.items import open_stages, put_back
@@ -55,10 +56,16 @@ class Slice:
 def work(stage: str, run_id: UUID, token: str) -> None:
     """Work one slice, then wake what it made possible. A run that is closed or unknown needs nothing, nor does the crawl of one
     that is listed."""
-    run = IngestionRun.objects.select_related("source", "version", "space", "space__embedding_model").filter(id=run_id).first()
+    with everyone():
+        run = IngestionRun.objects.select_related("source", "version", "space", "space__embedding_model").filter(id=run_id).first()
     if run is None or not run.is_open or (stage == "crawl" and run.listed_at is not None):
         wakes.release(stage, token)
         return
+    with tenant(run.organization_id):
+        _work(stage, run, token)
+
+
+def _work(stage: str, run: IngestionRun, token: str) -> None:
     part = Slice(stage, token, run)
     part.beat()
     wakes.was_called(stage, run.id)

@@ -5,6 +5,7 @@ from rest_framework.authentication import BaseAuthentication, SessionAuthenticat
 from rest_framework.request import Request
 
 from config.errors import NotAuthenticated
+from config.tenancy import everyone, serve
 from kb import services
 from kb.access import Actor, actor_for_key, actor_for_user
 from kb.models import ApiKey
@@ -19,10 +20,13 @@ class BearerKey(BaseAuthentication):
             return None
         if len(parts) != 2:
             raise NotAuthenticated("The Authorization header is not 'Bearer <key>'. Send the API key as it was shown.")
-        key = services.use_api_key(parts[1].decode("latin-1"))
-        if key is None:
-            raise NotAuthenticated("This API key is unknown, expired or revoked. Ask an administrator for a new one.")
-        return actor_for_key(key), key
+        with everyone():
+            key = services.use_api_key(parts[1].decode("latin-1"))
+            if key is None:
+                raise NotAuthenticated("This API key is unknown, expired or revoked. Ask an administrator for a new one.")
+            actor = actor_for_key(key)
+        serve(actor.organization.id)
+        return actor, key
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"
@@ -35,7 +39,10 @@ class Session(SessionAuthentication):
         found = super().authenticate(request)
         if found is None:
             return None
-        return actor_for_user(found[0], request.headers.get("X-Lectern-Organization")), None
+        with everyone():
+            actor = actor_for_user(found[0], request.headers.get("X-Lectern-Organization"))
+        serve(actor.organization.id)
+        return actor, None
 
 
 class BearerScheme(OpenApiAuthenticationExtension):

@@ -134,7 +134,7 @@ def test_database_urls():
     assert (found["USER"], found["PASSWORD"], found["HOST"], found["PORT"], found["NAME"]) == ("us@er", "p/w%", "db.example", "5433", "kb")
     assert found["OPTIONS"] == {"sslmode": "require", "options": "-c jit=off"}
     assert database_config("postgres://lectern@/kb?host=/run/pg&port=5499") | {"OPTIONS": {}} == {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "config.postgres",
         "NAME": "kb",
         "USER": "lectern",
         "PASSWORD": "",
