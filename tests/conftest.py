@@ -183,3 +183,17 @@ def source(knowledge_base):
     from kb.models import Source
 
     return Source.objects.get(knowledge_base=knowledge_base, name="files")
+
+
+@pytest.fixture
+def sources(organization, other_organization):
+    """One in each of two organizations, called like it."""
+    from kb import access, services
+    from kb.models import Source
+
+    made = {}
+    for owner in (organization, other_organization):
+        actor = access.system_actor(owner)
+        base = services.create_knowledge_base(actor, document={"name": "Notes", "sources": [{"name": owner.name, "type": "upload"}]})
+        made[owner.name] = Source.objects.get(knowledge_base=base)
+    return made

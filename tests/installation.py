@@ -93,3 +93,7 @@ def use_settings(environment: Mapping[str, str]) -> None:
     import django
 
     django.setup()
+
+    from config.tenancy import serve_everyone
+
+    serve_everyone()

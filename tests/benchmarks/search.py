@@ -50,11 +50,16 @@ def prepare_services(home: Path) -> None:
     from django.core.management import call_command
 
     django.setup()
+
+    from config.tenancy import serve_everyone
+
+    serve_everyone()
     call_command("migrate", database="owner", verbosity=0)
 
 
 def searchers(corpus) -> dict[str, Callable[[Question], list[int]]]:
     """Mode -> search as the API does it, best chunk ids first. The question's vector is given, its neighbours are not joined."""
+    from config.tenancy import tenant
     from kb.access import system_actor
     from retrieval.encoding import QueryVectors
     from retrieval.requests import SearchRequest
@@ -70,7 +75,8 @@ def searchers(corpus) -> dict[str, Callable[[Question], list[int]]]:
                 max_results=LIMIT, min_score=0.0, neighbours=0, filters=filters,
             )  # fmt: skip
             vectors = QueryVectors(question.text, corpus.organization.pk, _known={corpus.space.pk: question.vector})
-            return [hit.chunk_id for hit in search(actor, request, vectors=vectors).hits]
+            with tenant(corpus.organization.pk):
+                return [hit.chunk_id for hit in search(actor, request, vectors=vectors).hits]
 
         return ask
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from config.errors import Conflict
 from config.redis import redis_client
+from config.tenancy import carried
 from ingestion import claims
 from ingestion.models import IngestionRun, RunItem
 from ingestion.services import runs
@@ -116,7 +117,7 @@ def test_of_many_threads_one_wins(source, settings, gate):
 
     for _ in range(3):
         with ThreadPoolExecutor(threads) as pool:
-            answers = list(pool.map(attempt, range(threads)))
+            answers = list(pool.map(carried(attempt), range(threads)))
         winners = [answer for answer in answers if not answer.startswith("refused")]
         assert len(winners) == 1
         assert {answer for answer in answers if answer.startswith("refused")} <= {f"refused {winners[0]}", "refused None"}
@@ -135,7 +136,7 @@ def test_closing_waits_for_a_write_under_way_and_stops_the_next(source):
 
     with ThreadPoolExecutor(1) as pool:
         with claims.writing(run):
-            closing = pool.submit(cancel)
+            closing = pool.submit(carried(cancel))
             RunItem.objects.create(run=run, organization=run.organization, key="a", key_hash=b"a", changed_at=timezone.now())
             assert not closing.done()
         assert closing.result(timeout=10)

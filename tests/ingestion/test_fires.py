@@ -9,6 +9,7 @@ import pytest
 from django.db import OperationalError, connection, connections, transaction
 from django.utils import timezone
 
+from config.tenancy import carried
 from ingestion import claims, fires, sweeping, tasks, wakes
 from ingestion.models import IngestionRun, ScheduleFire, SourceSchedule
 from ingestion.services.runs import start_run
@@ -178,7 +179,7 @@ def test_two_beats_and_a_sweep_at_once_make_one_run(due):
             connection.close()
 
     with ThreadPoolExecutor(6) as pool:
-        made = [fire for fire in pool.map(attempt, range(6)) if fire]
+        made = [fire for fire in pool.map(carried(attempt), range(6)) if fire]
     assert len(made) == 1
     assert IngestionRun.objects.count() == ScheduleFire.objects.count() == 1
 
@@ -230,7 +231,7 @@ def test_a_fire_waits_for_a_publication_that_removes_its_source(due, knowledge_b
         with transaction.atomic():
             document = {**versioning.read(knowledge_base).document, "sources": []}
             versioning.publish(knowledge_base, document=document, expected=2, actor=actor)
-            firing = pool.submit(attempt)
+            firing = pool.submit(carried(attempt))
             with pytest.raises(TimeoutError):
                 firing.result(timeout=0.3)
         assert firing.result(timeout=10) is None

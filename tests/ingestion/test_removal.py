@@ -9,6 +9,7 @@ from django.db import OperationalError, connection
 from config import queues
 from config.errors import Conflict, NotFound
 from config.redis import redis_client
+from config.tenancy import carried
 from ingestion import claims, housekeeping
 from ingestion.models import EmbeddedText, IngestionRun, ProviderCall, RunItem
 from ingestion.services.files import store_files
@@ -227,7 +228,7 @@ def test_nothing_is_paid_after_its_source_is_lost(paying, publish, knowledge_bas
             connection.close()
 
     with ThreadPoolExecutor(1) as pool:
-        embedding = pool.submit(embed)
+        embedding = pool.submit(carried(embed))
         wait_for(lambda: len(provider.requests) >= 2, seconds=20, what="the second call", every=0.01)
         lose(way, publish, knowledge_base, organization)
         announced = ProviderCall.objects.count()

@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 
 from config.errors import Conflict, Forbidden, InvalidInput, LecternError, NotFound
+from config.tenancy import carried
 from kb import access, services, transfers, versioning
 from kb.applying import apply_entries
 from kb.bundles import Entry, write_yaml
@@ -195,7 +196,7 @@ def test_several_at_once_leave_one_version(organization, hashing_model, there):
         finally:
             connection.close()
 
-    threads = [Thread(target=work) for _ in range(4)]
+    threads = [Thread(target=carried(work)) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -107,6 +107,8 @@ def async_get():
 
     from django.test import AsyncClient
 
+    from config.tenancy import nobody
+
     def get(url: str, client: APIClient | None, *, accept: str, last_event_id: str = "", meanwhile=None):
         headers = {"accept": accept}
         if client is not None:
@@ -117,7 +119,8 @@ def async_get():
         async def read():
             answer = await AsyncClient().get(url, headers=headers)
             beside = asyncio.create_task(meanwhile()) if meanwhile else None
-            body = b"".join([part async for part in answer.streaming_content]) if answer.streaming else answer.content
+            with nobody():  # the request is over
+                body = b"".join([part async for part in answer.streaming_content]) if answer.streaming else answer.content
             if beside:
                 await beside
             return answer, body

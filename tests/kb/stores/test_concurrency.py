@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connection, connections, transaction
 
+from config.tenancy import carried
 from kb.models import Chunk, Document
 from kb.stores.drift import drift
 from kb.stores.statistics import fold_statistics, refresh_impacts
@@ -54,7 +55,7 @@ def test_counts_stay_true_under_writers_removers_and_folders(shelf, monkeypatch)
             connections.close_all()
 
     with ThreadPoolExecutor(6) as pool:
-        list(pool.map(work, range(48)))
+        list(pool.map(carried(work), range(48)))
     fold_statistics(shelf.id)
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM lexical_delta")

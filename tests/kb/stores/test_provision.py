@@ -8,6 +8,7 @@ from django.db import connection, connections, transaction
 from django.utils import timezone
 
 from config.errors import Conflict, Unavailable
+from config.tenancy import carried
 from kb.models import EmbeddingModel, EmbeddingSpace
 from kb.stores import provision, vectors
 from kb.stores.provision import build_indexes, drop_space, provision_space
@@ -60,7 +61,7 @@ def test_two_at_once_make_one_partition(fresh):
             connections.close_all()
 
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(provision_once, range(4)))
+        list(pool.map(carried(provision_once), range(4)))
     assert leaves(fresh) == 4
 
 
