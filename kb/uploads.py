@@ -23,6 +23,7 @@ from django.utils import timezone
 
 from config.errors import ChecksumMismatch, Conflict, Forbidden, Gone, InvalidInput, LecternError, NotFound, TooLarge, TooManyRequests
 from config.object_store import is_object_store, presigned_put
+from config.tenancy import everyone, serve
 from kb import blobs, staging
 from kb.access import Actor
 from kb.models import Blob, Upload
@@ -100,16 +101,19 @@ def signed_url(upload: Upload, *, route: str) -> SignedUrl:
 
 
 def check_signature(upload_id: str, *, expires: str, signature: str) -> Upload:
-    """The upload that an address of ours was signed for. Raises `Forbidden`, the same for a wrong, a changed and an expired address."""
+    """The upload that an address of ours was signed for; its organization is served from here on. Raises `Forbidden`, the same for a
+    wrong, a changed and an expired address."""
     # As bytes: the comparison takes no text of other letters.
     given = signature.encode("utf-8", "replace")
     is_time = expires.isascii() and expires.isdigit() and len(expires) <= MOST_DIGITS
     valid = is_time and hmac.compare_digest(_signature(upload_id, int(expires)).encode(), given)
-    upload = (
-        Upload.objects.filter(id=upload_id, is_resumable=False).first() if valid and int(expires) > timezone.now().timestamp() else None
-    )
+    with everyone():
+        upload = (
+            Upload.objects.filter(id=upload_id, is_resumable=False).first() if valid and int(expires) > timezone.now().timestamp() else None
+        )
     if upload is None:
         raise Forbidden("This address is not valid, or not any more. Ask for a new one with upload-url.")
+    serve(upload.organization_id)
     return upload
 
 

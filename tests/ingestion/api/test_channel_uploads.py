@@ -8,6 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connections
 
+from config.tenancy import carried
 from kb.models import Blob, Document, File
 from tests.ingestion.api.channels import FILES
 from tests.ingestion.api.conftest import api_client
@@ -181,7 +182,7 @@ def test_many_at_once_under_one_title_are_versions_of_one_document(organization,
         finally:
             connections.close_all()
 
-    threads = [threading.Thread(target=send, args=(number,)) for number in range(6)]
+    threads = [threading.Thread(target=carried(send), args=(number,)) for number in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -214,7 +215,7 @@ def test_uploads_against_deletions_leave_one_truth(organization, alice, sender, 
         finally:
             connections.close_all()
 
-    threads = [threading.Thread(target=act, args=(number,)) for number in range(6)]
+    threads = [threading.Thread(target=carried(act), args=(number,)) for number in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
