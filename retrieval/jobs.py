@@ -18,6 +18,7 @@ from django.utils import timezone
 from config.errors import Conflict, InvalidInput, LecternError, Unavailable
 from config.queues import BULK, DEFAULT, wake
 from config.registry import Registry
+from config.tenancy import everyone, tenant
 from kb.access import Actor
 from kb.models import KnowledgeBase
 from retrieval.models import Evaluation, Job, RecallCheck
@@ -94,29 +95,36 @@ def work(kind: str, job_id: UUID) -> bool:
     now = timezone.now()
     free = Q(lease_until=None) | Q(lease_until__lt=now)
     lease_until = now + timedelta(seconds=settings.ENV.lease_seconds)
-    taken = rows.filter(free, pk=job_id, finished_at=None).update(
-        lease_token=token,
-        lease_until=lease_until,
-        attempts=F("attempts") + 1,
-        status=Job.Status.RUNNING,
-        started_at=Coalesce("started_at", Value(now)),
-    )
-    job = rows.select_related("knowledge_base", "organization").filter(pk=job_id, lease_token=token).first()
+    with everyone():
+        taken = rows.filter(free, pk=job_id, finished_at=None).update(
+            lease_token=token,
+            lease_until=lease_until,
+            attempts=F("attempts") + 1,
+            status=Job.Status.RUNNING,
+            started_at=Coalesce("started_at", Value(now)),
+        )
+        job = rows.select_related("knowledge_base", "organization").filter(pk=job_id, lease_token=token).first()
     if not taken or job is None:
         return False
-    lease = Lease(job, token)
+    with tenant(job.organization_id):
+        _work(kind, Lease(job, token))
+    return True
+
+
+def _work(kind: str, lease: Lease) -> None:
+    job = lease.job
     try:
         if job.attempts > MOST_ATTEMPTS:
             close(lease, error=job.error or f"Its worker died {MOST_ATTEMPTS} times. The log of the workers says why.")
-            return True
+            return
         is_done = worker_of(kind)(lease)
     except LeaseLost:
-        log.info("The %s %s was cancelled or taken over; the slice ends.", kind, job_id)
-        return True
+        log.info("The %s %s was cancelled or taken over; the slice ends.", kind, job.pk)
+        return
     except Exception as error:
         if isinstance(error, LecternError) and not error.transient:
             close(lease, error=error.message)
-            return True
+            return
         # The next look at waiting jobs tries again; a database that went away has to come back first.
         with suppress(Error):
             told = error.message if isinstance(error, LecternError) else f"{type(error).__name__}; the log of the workers says where."
@@ -125,7 +133,6 @@ def work(kind: str, job_id: UUID) -> bool:
     if not is_done:
         put_back(lease, attempts=0)
         send(kind, job)
-    return True
 
 
 def worker_of(kind: str) -> Callable[[Lease], bool]:

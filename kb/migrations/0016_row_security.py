@@ -21,11 +21,11 @@ TABLES = (
     "kb_channel",
     "kb_upload",
 )
-SHARED = ("kb_secret", "kb_embeddingmodel", "kb_servicebinding")
+SHARED = ("kb_secret", "kb_embeddingmodel", "kb_reranker", "kb_servicebinding")
 
 
 class Migration(migrations.Migration):
-    dependencies = [("kb", "0014_standing_refusals")]
+    dependencies = [("kb", "0015_rerankers")]
 
     operations = [
         protect("kb_organization", column="id"),
