@@ -206,6 +206,7 @@ VECTOR_STORES = {
     "pgvector": "kb.stores.pgvector:KIND",
     "qdrant": "kb.stores.qdrant:KIND",
     "chroma": "kb.stores.chroma:KIND",
+    "elasticsearch": "kb.stores.elasticsearch:KIND",
     "memory": "kb.stores.memory:KIND",
 }
 SOURCE_LISTERS = {"upload": "ingestion.sources.upload:list_files", "channel": "ingestion.sources.channel:list_files"}

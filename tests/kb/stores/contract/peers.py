@@ -12,13 +12,15 @@ from pathlib import Path
 import pytest
 
 from kb.stores.base import StoreSpec
-from tests.servers import chroma_process
+from tests.servers import chroma_process, search_server
 
 PEERS: dict[str, str] = {
     "pgvector": "tests.kb.stores.contract.peers:pgvector",
     "memory": "tests.kb.stores.contract.peers:memory",
     "qdrant": "tests.kb.stores.contract.peers:qdrant",
     "chroma": "tests.kb.stores.contract.peers:chroma",
+    "elasticsearch": "tests.kb.stores.contract.peers:elasticsearch",
+    "opensearch": "tests.kb.stores.contract.peers:opensearch",
 }
 
 
@@ -67,3 +69,22 @@ def chroma(folder: Path) -> Iterator[Peer]:
 
     with chroma_process.serving(folder) as port:
         yield Peer(at("127.0.0.1", port), at)
+
+
+@contextmanager
+def elasticsearch(folder: Path) -> Iterator[Peer]:
+    def at(host: str, port: int) -> StoreSpec:
+        return StoreSpec("elasticsearch", {"server_url": f"http://{host}:{port}/", "index_name": "contract", "api_key": KEY})
+
+    with search_server.serving(search_server.ELASTICSEARCH, api_key=KEY) as server:
+        yield Peer(at("127.0.0.1", server.server_port), at)
+
+
+@contextmanager
+def opensearch(folder: Path) -> Iterator[Peer]:
+    def at(host: str, port: int) -> StoreSpec:
+        account = {"user_name": "lectern", "password": KEY}
+        return StoreSpec("elasticsearch", {"server_url": f"http://{host}:{port}", "index_name": "contract", **account})
+
+    with search_server.serving(search_server.OPENSEARCH, user=("lectern", KEY)) as server:
+        yield Peer(at("127.0.0.1", server.server_port), at)
