@@ -207,6 +207,7 @@ VECTOR_STORES = {
     "qdrant": "kb.stores.qdrant:KIND",
     "chroma": "kb.stores.chroma:KIND",
     "elasticsearch": "kb.stores.elasticsearch:KIND",
+    "mongodb-atlas": "kb.stores.mongodb:KIND",
     "memory": "kb.stores.memory:KIND",
 }
 SOURCE_LISTERS = {"upload": "ingestion.sources.upload:list_files", "channel": "ingestion.sources.channel:list_files"}

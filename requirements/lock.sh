@@ -7,6 +7,7 @@ compile base.in -o base.txt
 compile model.in --no-deps -o model.txt
 compile s3.in -o s3.txt
 compile google.in -o google.txt
+compile mongodb.in -o mongodb.txt
 compile bpe.in -o bpe.txt
 compile dev.in -o dev.txt
 compile render.in -o render.txt

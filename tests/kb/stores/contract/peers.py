@@ -20,6 +20,7 @@ PEERS: dict[str, str] = {
     "qdrant": "tests.kb.stores.contract.peers:qdrant",
     "chroma": "tests.kb.stores.contract.peers:chroma",
     "elasticsearch": "tests.kb.stores.contract.peers:elasticsearch",
+    "mongodb-atlas": "tests.kb.stores.contract.peers:mongodb_atlas",
     "opensearch": "tests.kb.stores.contract.peers:opensearch",
 }
 
@@ -88,3 +89,14 @@ def opensearch(folder: Path) -> Iterator[Peer]:
 
     with search_server.serving(search_server.OPENSEARCH, user=("lectern", KEY)) as server:
         yield Peer(at("127.0.0.1", server.server_port), at)
+
+
+@contextmanager
+def mongodb_atlas(folder: Path) -> Iterator[Peer]:
+    if find_spec("pymongo") is None:
+        pytest.skip("needs requirements/mongodb.txt")
+    from tests.servers import mongo_server
+
+    with mongo_server.serving(("lectern", KEY)) as server:
+        string = f"mongodb://lectern:{KEY}@{server.cluster.address}/?authSource=admin"
+        yield Peer(StoreSpec("mongodb-atlas", {"connection_string": string, "collection_name": "contract"}))
