@@ -235,6 +235,7 @@ RETRIEVAL_JOBS = {"evaluation": "retrieval.evaluation.running:work", "recall": "
 HOUSEKEEPING = {
     "removed sources": "ingestion.housekeeping:clear_removed_sources",
     "deleted knowledge bases": "ingestion.housekeeping:clear_deleted",
+    "points in external stores": "kb.store_removals:drain_all",
     "word statistics": "ingestion.housekeeping:fold_words",
     "vector indexes": "ingestion.housekeeping:build_vector_indexes",
     "texts": "ingestion.housekeeping:collect_texts",

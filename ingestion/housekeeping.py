@@ -13,7 +13,7 @@ from ingestion import claims
 from ingestion.attachments import remove_attachments
 from ingestion.models import EmbeddedText, IngestionRun, ProviderCall, RecognizedPart, ScheduleFire
 from ingestion.schedules import remove_schedules
-from kb import blobs, uploads
+from kb import blobs, store_removals, uploads
 from kb.models import Document, EmbeddingSpace, File, IdempotencyKey, KnowledgeBase, Organization, Source
 from kb.stores import statistics
 from kb.stores.provision import build_indexes, drop_space
@@ -94,7 +94,7 @@ def clear_deleted() -> None:
             clear_source(source)
         knowledge_base.delete()
     for organization in leaving:
-        if not KnowledgeBase.objects.filter(organization=organization).exists():
+        if not KnowledgeBase.objects.filter(organization=organization).exists() and not store_removals.hold_up(organization.id):
             _clear_organization(organization)
 
 

@@ -8,28 +8,40 @@ from django.db import transaction
 from django.dispatch import receiver
 
 from config import queues
+from config.errors import Conflict
 from ingestion import claims
 from ingestion.children import sandbox
 from ingestion.fleet import Heart
 from ingestion.models import IngestionRun
 from ingestion.removal import hand_over
 from ingestion.schedules import sync_schedules
+from kb.models import KnowledgeBaseVersion
+from kb.schemas import load_stored
 from kb.signals import version_published
 
 _hearts: list[Heart] = []
 
 
 @receiver(version_published)
-def follow_sources(sender, *, version, removed_sources, retyped_sources, **kwargs) -> None:
+def follow_sources(sender, *, version, previous, removed_sources, retyped_sources, **kwargs) -> None:
     """A run that lost its source stops at its next write or call; the housekeeping clears what the source had. Schedules follow last."""
     left = [*removed_sources, *retyped_sources]
     for run in IngestionRun.objects.filter(source__in=left, finished_at=None):
         claims.cancel(run, why="Its source was removed" if run.source in removed_sources else "Its source got another type")
     for kept, heir in retyped_sources.items():
         hand_over(kept, heir)
+    _refuse_moving(version, previous)
     sync_schedules(version)
     if left:
         transaction.on_commit(partial(queues.nudge, "ingestion.housekeep"))
+
+
+def _refuse_moving(version: KnowledgeBaseVersion, previous: KnowledgeBaseVersion | None) -> None:
+    """A run writes into the store of its time: none may be under way while a knowledge base gets another one."""
+    if previous is None or load_stored(previous.document).store.identity == load_stored(version.document).store.identity:
+        return
+    if IngestionRun.objects.filter(knowledge_base=version.knowledge_base_id, finished_at=None).exists():
+        raise Conflict("A run is under way, and it writes into the store that this knowledge base has. Wait for it, or cancel it.")
 
 
 @worker_ready.connect

@@ -13,8 +13,9 @@ from django.db import connection, transaction
 from django.db.models import Count, F, Q
 from django.utils import timezone
 
-from kb import blobs, stored
+from kb import blobs, stored, vector_stores
 from kb.models import Blob, Document, EmbeddingSpace, File, KnowledgeBase, Organization, Upload
+from kb.store_drift import compare_store, remove_points
 from kb.stores.drift import drift, remove_orphans
 from kb.stores.vectors import remove_vectors
 
@@ -59,7 +60,8 @@ def find_drift(*, organization: Organization | None = None, contents: bool = Fal
 
 def _of_knowledge_base(knowledge_base: KnowledgeBase) -> Iterator[Finding]:
     named = partial(Finding, knowledge_base=str(knowledge_base.id))
-    found = drift(knowledge_base)
+    stores = vector_stores.stores_of(knowledge_base)
+    found = drift(knowledge_base, vectors_are_here=not stores)
     orphans = {"orphan_vectors": found.orphan_vectors, "orphan_words": found.orphan_words}
     clear = partial(remove_orphans, knowledge_base)
     for kind, count in orphans.items():
@@ -70,6 +72,14 @@ def _of_knowledge_base(knowledge_base: KnowledgeBase) -> Iterator[Finding]:
         if count:
             yield named(kind, count, "marks the documents of the knowledge base, so that their next run makes them again", repair=again)
     yield from _left_spaces(knowledge_base, named)
+    for space, store in stores.items():
+        outside = compare_store(knowledge_base, space=space, store=store)
+        if count := len(outside.orphans):
+            remove = partial(remove_points, knowledge_base, space=space, store=store, chunks=outside.orphans)
+            yield named("orphan_points", count, f"removes the {count} points whose chunk is gone", repair=remove)
+        if outside.missing and space == knowledge_base.space_id:
+            remedy = "marks the documents of the knowledge base, so that their next run makes them again"
+            yield named("missing_points", outside.missing, remedy, repair=again)
     documents = Document.objects.filter(knowledge_base=knowledge_base)
     counted = documents.annotate(there=Count("chunks")).exclude(chunk_count=F("there"))
     if wrong := list(counted.values_list("id", "there")):

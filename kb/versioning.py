@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce
 
 from config.errors import Conflict, InvalidInput, NotFound, StaleVersion
 from config.registry import Registry
-from kb import schemas
+from kb import schemas, vector_stores
 from kb.access import Actor, embedding_models
 from kb.models import Document, EmbeddingModel, KnowledgeBase, KnowledgeBaseVersion, Reranker, Source
 from kb.providers.tokens import known_tokenizers
@@ -59,6 +59,7 @@ def publish(
             author=actor.user,
             author_name=actor.name,
         )
+        space_before = locked.space_id
         locked.name, locked.description, locked.visibility = loaded.name, loaded.description, loaded.visibility
         locked.current, locked.space = version, model.space
         try:
@@ -77,6 +78,8 @@ def publish(
             removed_sources=removed,
             retyped_sources=retyped,
         )
+        # Last: what was published until here is seen.
+        vector_stores.follow_store(locked, before=previous, now=loaded.store, model_changes=space_before != model.space.pk)
     knowledge_base.refresh_from_db()
     return version
 

@@ -8,8 +8,6 @@ from uuid import UUID
 
 from kb.models import Document, EmbeddingSpace
 from kb.stores.contents import Contents
-from kb.stores.cosines import read_cosines
-from kb.stores.vectors import search_vectors
 from kb.stores.words import search_words
 from kb.words.query import WordQuery
 from retrieval.encoding import EncodingFailed, QueryVectors
@@ -17,6 +15,7 @@ from retrieval.explanation import ExplainedSide
 from retrieval.fusion import EXACT, Weights, fuse
 from retrieval.hits import Scores
 from retrieval.query import Query, Target
+from retrieval.regions import Region
 from retrieval.sides import vector_side, word_side
 
 # A quoted word in a pasted page is no operator, and a name in it is not what the page is about.
@@ -45,8 +44,27 @@ class Shelf:
     def ids(self) -> list[UUID]:
         return [target.id for target in self.targets]
 
+    @property
+    def is_external(self) -> bool:
+        """Whether a store over a network is asked."""
+        return any(space.pk in self.contents[target.id].stores for target in self.targets for space in self.spaces)
+
     def ids_in(self, space: EmbeddingSpace) -> list[UUID]:
         return [target.id for target in self.targets if space.pk in self.contents[target.id].spaces]
+
+    def regions(self, organization: UUID) -> list[Region]:
+        """Space by space: its knowledge bases in this database, and those in each external store."""
+        found = []
+        for space in self.spaces:
+            by_store: dict[str, Region] = {}
+            for target in self.targets:
+                contents = self.contents[target.id]
+                if space.pk in contents.spaces:
+                    store = contents.stores.get(space.pk)
+                    region = by_store.setdefault(repr(store), Region(organization, space, [], store))
+                    region.knowledge_bases.append(target.id)
+            found += by_store.values()
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +88,8 @@ class Findings:
     sides: list[ExplainedSide] = field(default_factory=list)
     fusions: dict[UUID, Fusion] = field(default_factory=dict)
     encoding_error: str = ""
+    # A store could not be told the filter: whoever reads the rows applies it.
+    is_unfiltered: bool = False
 
     def clock(self, name: str, since: float) -> float:
         spent = (perf_counter() - since) * 1000
@@ -148,22 +168,23 @@ def _search_vectors(
     least = min(target.min_score.vector for target in shelf.targets)
     near: list[tuple[int, float]] = []
     more = False
-    for space in shelf.spaces:
+    for region in shelf.regions(query.organization):
         try:
-            vector = vectors.vector(space)
+            vector = vectors.vector(region.space)
         except EncodingFailed as error:
             if shelf.mode == "vector":
                 raise
             findings.encoding_error = str(error)
             continue
         started = perf_counter()
-        found = search_vectors(space=space, knowledge_bases=shelf.ids_in(space), query=vector, limit=depth, **scope)
+        found, narrowed = region.search(vector, limit=depth, documents=scope["documents"])
+        findings.is_unfiltered |= not narrowed
         spent = findings.clock("vectors", started)
         findings.plans.append(f"vectors: {found.plan}")
         if query.explain:
-            bases = shelf.ids_in(space)
+            bases = region.knowledge_bases
             asked = {"mode": shelf.mode, "bases": bases, "scope": scope, "depth": depth, "found": len(found.rows), "spent": spent}
-            findings.sides.append(vector_side(space, found.plan, **asked))
+            findings.sides.append(vector_side(region.space, found.plan, **asked))
         near += found.rows
         more |= len(found.rows) >= depth and found.rows[-1][1] >= least
     return near, more
@@ -172,13 +193,12 @@ def _search_vectors(
 def _cosines_of(shelf: Shelf, vectors: QueryVectors, chunks: list[int], known: set[int], query: Query) -> list[tuple[int, float]]:
     missing = [chunk for chunk in chunks if chunk not in known]
     found: list[tuple[int, float]] = []
-    for space in shelf.spaces:
+    for region in shelf.regions(query.organization):
         try:
-            vector = vectors.vector(space)
+            vector = vectors.vector(region.space)
         except EncodingFailed:
             continue
-        scope = {"organization": query.organization, "space": space, "knowledge_bases": shelf.ids_in(space)}
-        found += read_cosines(query=vector, chunks=missing, **scope).items()
+        found += region.cosines(vector, missing).items()
     return found
 
 

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from kb.models import Chunk, Source
+from django.db.models import Q
+
+from kb.models import Chunk, Document, Source
 from kb.words.query import Wording, WordQuery
 from retrieval.candidates import Candidate, has_operators
 from retrieval.query import Query, Target
@@ -53,15 +55,17 @@ def current_chunks(query: Query):
     )
 
 
-def read_passing(query: Query, candidates: Sequence[Candidate], words: WordQuery, sieve: Sieve) -> Iterator[list[Found]]:
-    """The candidates that pass, best first, in the batches that they are read in."""
+def read_passing(
+    query: Query, candidates: Sequence[Candidate], words: WordQuery, sieve: Sieve, *, filters: Q | None = None
+) -> Iterator[list[Found]]:
+    """The candidates that pass, best first, in the batches that they are read in. `filters` on documents, where they came without."""
     targets = {target.id: target for target in query.targets}
     promising = [candidate for candidate in candidates if _may_pass(candidate, query.targets, words)]
     sieve.below_min_score = len(candidates) - len(promising)
     size = max(LEAST_BATCH, 2 * query.limit, query.pool)
     for start in range(0, len(promising), size):
         batch = promising[start : start + size]
-        rows = _read(query, [candidate.chunk for candidate in batch])
+        rows = _read(query, [candidate.chunk for candidate in batch], filters)
         sieve.not_current += len(batch) - len(rows)
         read = ((candidate, rows[candidate.chunk]) for candidate in batch if candidate.chunk in rows)
         found = (Found(candidate, row, targets[row["knowledge_base_id"]]) for candidate, row in read)
@@ -74,8 +78,10 @@ def keep_current(query: Query, pool: Sequence[Found]) -> list[Found]:
     return [hit for hit in pool if hit.row["id"] in standing]
 
 
-def _read(query: Query, chunks: Sequence[int]) -> dict[int, dict]:
+def _read(query: Query, chunks: Sequence[int], filters: Q | None) -> dict[int, dict]:
     rows = current_chunks(query).filter(id__in=chunks)
+    if filters is not None:
+        rows = rows.filter(document__in=Document.objects.filter(filters))
     return {row["id"]: row for row in rows.values(*COLUMNS)}
 
 

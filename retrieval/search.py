@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -13,6 +14,7 @@ from psycopg_pool import PoolTimeout
 from config.errors import Unavailable
 from kb.access import Actor
 from kb.models import Document, Source
+from kb.stores.base import StoreError
 from kb.stores.contents import read_contents
 from kb.words.query import WordQuery, parse_query
 from retrieval import traces
@@ -81,7 +83,7 @@ def search(actor: Actor, request: SearchRequest, *, vectors: QueryVectors | None
     outcome, cause = find(query, vectors or QueryVectors(query.text, query.organization))
     trace_id = traces.write_trace(actor, query, outcome)
     if cause is not None:
-        raise RetrievalFailed(_failure(outcome), reason=str(outcome.reason), trace_id=str(trace_id)) from cause
+        raise RetrievalFailed(_failure(outcome, cause), reason=str(outcome.reason), trace_id=str(trace_id)) from cause
     return Answer(
         trace_id=trace_id,
         hits=tuple(outcome.hits),
@@ -103,6 +105,8 @@ def find(query: Query, vectors: QueryVectors) -> tuple[Outcome, Exception | None
         _run(query, outcome, vectors)
     except EncodingFailed as error:
         cause, outcome.reason, outcome.error = error, Reason.EMBEDDING_ERROR, str(error)
+    except StoreError as error:
+        cause, outcome.reason, outcome.error = error, Reason.STORE_ERROR, error.message[:2000]
     except (DatabaseError, InterfaceError, PoolTimeout) as error:
         log.warning("A search failed in the store.", exc_info=error)
         cause, outcome.reason, outcome.error = error, Reason.STORE_ERROR, f"{type(error).__name__}: {error}"[:2000]
@@ -110,9 +114,11 @@ def find(query: Query, vectors: QueryVectors) -> tuple[Outcome, Exception | None
     return outcome, cause
 
 
-def _failure(outcome: Outcome) -> str:
+def _failure(outcome: Outcome, cause: Exception) -> str:
     if outcome.reason == Reason.EMBEDDING_ERROR:
         return f"The question could not be embedded: {outcome.error} Search by keyword mode meanwhile, or try again."
+    if isinstance(cause, StoreError):
+        return f"{cause.message} The trace says what was asked."
     return "The store did not answer. Try again in a moment; the trace says what was asked."
 
 
@@ -126,8 +132,9 @@ def _run(query: Query, outcome: Outcome, vectors: QueryVectors) -> None:
     started = perf_counter()
     _encode(shelves, vectors)
     outcome.timings["embedding"] = (perf_counter() - started) * 1000
-    # One transaction: a failed statement leaves nothing half open, also where a caller has one of its own.
-    with transaction.atomic():
+    # One transaction: a failed statement leaves nothing half open, also where a caller has one of its own. None over a network: a store
+    # that takes its time would hold a connection, and with it other searches.
+    with nullcontext() if any(shelf.is_external for shelf in shelves) else transaction.atomic():
         pool, findings, sieve = _look(query, shelves, words, vectors)
         if not pool and sieve.set_aside:
             pool = sieve.set_aside
@@ -198,7 +205,8 @@ def _look(query: Query, shelves: Sequence[Shelf], words: WordQuery, vectors: Que
         findings = find_candidates(query, shelves, words, vectors, depth=depth)
         sieve = Sieve()
         started = perf_counter()
-        pool, is_enough = _gather(query, read_passing(query, findings.candidates, words, sieve), filled)
+        filters = query.filters if findings.is_unfiltered else None
+        pool, is_enough = _gather(query, read_passing(query, findings.candidates, words, sieve, filters=filters), filled)
         findings.clock("hydration", started)
         for name, spent in findings.timings.items():
             timings[name] = timings.get(name, 0.0) + spent

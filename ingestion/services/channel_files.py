@@ -23,7 +23,7 @@ from ingestion.attachments import remove_attachments
 from ingestion.models import IngestionRun, RunItem
 from ingestion.parts import undescribed_documents
 from ingestion.services.file_status import Status, status_of
-from kb import blobs
+from kb import blobs, vector_stores
 from kb.access import Actor
 from kb.channels import explain_policy
 from kb.models import Blob, Channel, Document, File, KnowledgeBase, Source, key_hash
@@ -145,9 +145,11 @@ def find_files(
 def delete_file(file: File, *, actor: Actor | None = None) -> Removed:
     """Take a file out. The newest version takes its document along with every version, and what it answers is gone at once; where an
     earlier one still answers, only the newest goes, and that one is current again. Where the newest has failed and nothing answers, only
-    it goes, and the one before it is read again. A version that was replaced goes alone."""
+    it goes, and the one before it is read again. A version that was replaced goes alone. StoreError, and everything stays,
+    while the store of its vectors does not answer."""
     if (earlier := _earlier_than_failed(file)) is not None:
         return _restore(file, earlier, user=actor.user if actor else None)
+    vector_stores.require_answer(file.resource_id)
     with transaction.atomic():
         document = Document.objects.select_for_update(no_key=True).filter(id=file.resource_id).first()
         if document is None or not File.objects.filter(id=file.id, resource=document).exists():

@@ -14,7 +14,7 @@ from config.errors import Conflict, InvalidInput, NotFound, TooLarge
 from ingestion import claims, wakes
 from ingestion.attachments import remove_attachments
 from ingestion.models import IngestionRun, RunItem
-from kb import blobs
+from kb import blobs, vector_stores
 from kb.models import Document, File, KnowledgeBase, Source, User, key_hash
 
 UNNAMED = "unnamed"
@@ -126,8 +126,10 @@ def _claim_document(source: Source, name: str, *, replace: bool) -> Document:
 def delete_document(document: Document) -> int:
     """Take a document out at once, also in the middle of a run; returns how many chunks went.
 
-    A file of an upload source goes with it; a page of a crawled site comes back with the next run, so that is refused.
+    A file of an upload source goes with it; a page of a crawled site comes back with the next run, so that is refused. StoreError,
+    and everything stays, while the store that holds its vectors does not answer.
     """
+    vector_stores.require_answer(document.id)
     with transaction.atomic():
         row = Document.objects.select_for_update(no_key=True, of=("self",)).select_related("source", "file").filter(id=document.id).first()
         if row is None:

@@ -3,43 +3,55 @@
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 from uuid import UUID
 
 import numpy as np
-from django.db import DataError, connection
+from django.db import DataError, connection, transaction
 from django.utils import timezone
 
 from ingestion import claims
 from ingestion.attachments import settle_attachments
 from ingestion.generations import Difference, Generation, Passage, compare, prepare
-from ingestion.models import EmbeddedText, IngestionRun, RunItem
-from ingestion.models.embedded_texts import unpack_vector
+from ingestion.models import IngestionRun, RunItem
 from ingestion.parts import fits_now, lock_datasets, put_parts
 from ingestion.plan import plan_for
 from ingestion.rows import update_rows
-from ingestion.stages.items import Outcome, advance, close, close_all, close_superseded, give_back, own, take
+from ingestion.stages.items import Outcome, advance, close, close_all, close_superseded, give_back, own, postpone, take
+from ingestion.stages.points import Placement, paid_vectors, place_points
 from ingestion.stages.slices import Slice
+from kb import store_removals
 from kb.models import Chunk, Document, Source
 from kb.stores import vectors, words
+from kb.stores.base import StoreRefused, StoreUnavailable
 
 log = logging.getLogger(__name__)
 Stage, Verdict = RunItem.Stage, RunItem.Verdict
 BATCH = 32
 MAX_PASSAGES = 400  # of documents published together; a larger document is published alone
+STORE_RETRY_SECONDS = 30.0
 MAX_WARNINGS = 20
 MAX_WARNING_CHARS = 500
 NAMESAKE = "\n"  # stands between the name and the number of a text that was added and replaces nothing
 
 
-def work(run: IngestionRun, part: Slice) -> None:
-    """Publish items of the run, a handful of documents at a time, until the slice ends."""
+def work(run: IngestionRun, part: Slice) -> bool:
+    """Publish items of the run, a handful of documents at a time, until the slice ends. False while a store is away."""
     language = plan_for(run).language
     while not part.is_over:
         items = take(run, Stage.EMBEDDED, token=part.lease, limit=BATCH, related=("markdown",))
         if not items:
-            return
-        publish_items(run, [prepare(item, configured_language=language) for item in _handful(items)])
+            return True
+        handful = _handful(items)
+        try:
+            publish_items(run, [prepare(item, configured_language=language) for item in handful])
+        except StoreUnavailable as error:
+            _put_off(run, handful, error)
+            return False
+        except StoreRefused as error:
+            _refuse(run, handful, error)
         part.beat()
+    return True
 
 
 def _handful(items: list[RunItem]) -> list[RunItem]:
@@ -53,11 +65,27 @@ def _handful(items: list[RunItem]) -> list[RunItem]:
     return items
 
 
+def _put_off(run: IngestionRun, items: list[RunItem], error: StoreUnavailable) -> None:
+    """A store that is away costs no attempt; what stood before goes on answering."""
+    for item in items:
+        postpone(item, STORE_RETRY_SECONDS, error.message)
+    IngestionRun.objects.filter(id=run.id, finished_at=None).update(error=error.message[:2000])
+
+
+def _refuse(run: IngestionRun, items: list[RunItem], error: StoreRefused) -> None:
+    """A wrong key or collection will not do later either: somebody has to look. Vectors stay paid, so that another run costs nothing."""
+    with claims.writing(run):
+        for item in own(run, items):
+            close(item, Outcome(Verdict.FAILED, "store_error", error.message))
+
+
 def publish_items(run: IngestionRun, generations: list[Generation]) -> None:
-    """Make the generations what answers for their documents, for those that still are what their items were made for."""
+    """Make the generations what answers for their documents, for those that still are what their items were made for. Raises
+    StoreUnavailable and StoreRefused, and then nothing has changed."""
+    placement = place_points(run, generations)
     try:
         with claims.writing(run):
-            _publish(run, generations)
+            _publish(run, generations, placement)
     except DataError:
         if len(generations) > 1:  # one of them holds what the database refuses: alone it is found
             for generation in generations:
@@ -70,14 +98,14 @@ def publish_items(run: IngestionRun, generations: list[Generation]) -> None:
                 close(item, Outcome(Verdict.FAILED, "internal", "The database refused what was read of this document. Please report it."))
 
 
-def _publish(run: IngestionRun, generations: list[Generation]) -> None:
+def _publish(run: IngestionRun, generations: list[Generation], placement: Placement | None) -> None:
     held = {item.id for item in own(run, [generation.item for generation in generations])}
     generations = [generation for generation in generations if generation.item.id in held]
     datasets = lock_datasets(run, [generation.item for generation in generations])
-    documents = _lock_documents(run, generations)
+    documents = _lock_documents(run, generations, placement.reserved if placement else {})
     pairs = [(documents[g.item.id], g) for g in generations if g.item.id in documents]
     difference = compare(pairs, space=run.space_id)
-    paid = _paid_vectors(run, {passage.text_hash for _, _, passage in difference.new})
+    paid = paid_vectors(run, {passage.text_hash for _, _, passage in difference.new})
     lacking = {document.id for document, _, passage in difference.new if passage.text_hash not in paid}
     lacking |= {document.id for document, generation in pairs if not fits_now(document, generation.item, datasets)}
     if lacking:
@@ -86,7 +114,12 @@ def _publish(run: IngestionRun, generations: list[Generation]) -> None:
         advance(Stage.FETCHED, [(g.item, {"markdown": None}) for document, g in pairs if document.id in lacking])
         pairs = [(document, g) for document, g in pairs if document.id not in lacking]
         difference = compare(pairs, space=run.space_id)
-    _apply(run, difference, paid)
+    if placement and (late := placement.lacking(difference)):
+        # Published by somebody else since the points were written: they are written anew.
+        advance(Stage.EMBEDDED, [(g.item, {}) for document, g in pairs if document.id in late])
+        pairs = [(document, g) for document, g in pairs if document.id not in late]
+        difference = compare(pairs, space=run.space_id)
+    _apply(run, difference, paid, placement)
     update_rows(Document, [(document.id, _values(run, document, generation)) for document, generation in pairs])
     put_parts([(document, generation.item) for document, generation in pairs], datasets)
     settle_attachments([(document, generation.item) for document, generation in pairs])
@@ -97,7 +130,7 @@ def _publish(run: IngestionRun, generations: list[Generation]) -> None:
     close_superseded(run, [g.item for g in generations if g.item.id not in documents])
 
 
-def _lock_documents(run: IngestionRun, generations: list[Generation]) -> dict[int, Document]:
+def _lock_documents(run: IngestionRun, generations: list[Generation], reserved: Mapping[int, UUID]) -> dict[int, Document]:
     """Item id to its document, locked in the order of ids; without those that another claim passed by. A crawled page gets its row here."""
     named = {g.item.document_id: g.item for g in generations if g.item.document_id}
     rows = Document.objects.select_for_update(no_key=True).filter(id__in=named).order_by("id")
@@ -112,6 +145,7 @@ def _lock_documents(run: IngestionRun, generations: list[Generation]) -> dict[in
                     "knowledge_base_id": run.knowledge_base_id,
                     "key": item.key,
                     "url": item.url,
+                    **({"id": reserved[item.id]} if item.id in reserved else {}),
                 },
             )
             found[item.id] = document
@@ -125,15 +159,19 @@ def _remove_namesakes(run: IngestionRun, document: Document) -> None:
     Document.objects.filter(source=run.source, key__startswith=document.key + NAMESAKE, created_at__lt=run.created_at).delete()
 
 
-def _apply(run: IngestionRun, difference: Difference, paid: Mapping[bytes, np.ndarray]) -> None:
-    """New chunks in with vectors and words, kept ones moved, gone ones out (a trigger takes their vectors and words)."""
+def _apply(run: IngestionRun, difference: Difference, paid: Mapping[bytes, np.ndarray], placement: Placement | None) -> None:
+    """New chunks in with vectors and words, kept ones moved, gone ones out (a trigger takes their vectors and words, and notes what has
+    to leave a store)."""
     if difference.kept:
         _move(difference.kept)
     if difference.new:
-        _insert(run, difference, paid)
+        _insert(run, difference, paid, placement)
     if difference.gone:
         with connection.cursor() as cursor:
             cursor.execute("DELETE FROM kb_chunk WHERE id = ANY(%s)", [difference.gone])
+    if placement:
+        placement.settle()
+        transaction.on_commit(partial(store_removals.drain, run.knowledge_base_id), robust=True)
 
 
 def _move(kept: list[tuple[int, Passage]]) -> None:
@@ -160,10 +198,11 @@ def _move(kept: list[tuple[int, Passage]]) -> None:
         )
 
 
-def _insert(run: IngestionRun, difference: Difference, paid: Mapping[bytes, np.ndarray]) -> None:
+def _insert(run: IngestionRun, difference: Difference, paid: Mapping[bytes, np.ndarray], placement: Placement | None) -> None:
     rows = Chunk.objects.bulk_create(
         [
             Chunk(
+                id=placement.take(document, passage.text_hash) if placement else None,
                 organization_id=run.organization_id,
                 knowledge_base_id=run.knowledge_base_id,
                 document=document,
@@ -185,16 +224,10 @@ def _insert(run: IngestionRun, difference: Difference, paid: Mapping[bytes, np.n
     passages = [passage for _, _, passage in difference.new]
     scope: dict[str, UUID] = {"organization": run.organization_id, "knowledge_base": run.knowledge_base_id}
     chunks = [row.id for row in rows]
-    vectors.add_vectors(
-        **scope, space=run.space, rows=[vectors.VectorRow(chunk, paid[p.text_hash]) for chunk, p in zip(chunks, passages, strict=True)]
-    )
+    if placement is None:
+        rows = [vectors.VectorRow(chunk, paid[p.text_hash]) for chunk, p in zip(chunks, passages, strict=True)]
+        vectors.add_vectors(**scope, space=run.space, rows=rows)
     words.add_words(**scope, rows=[p.words(chunk) for chunk, p in zip(chunks, passages, strict=True)])
-
-
-def _paid_vectors(run: IngestionRun, hashes: set[bytes]) -> dict[bytes, np.ndarray]:
-    scope = {"organization_id": run.organization_id, "space_id": run.space_id}
-    rows = EmbeddedText.objects.filter(**scope, text_hash__in=hashes, vector__isnull=False)
-    return {bytes(digest): unpack_vector(vector) for digest, vector in rows.values_list("text_hash", "vector")}
 
 
 def _values(run: IngestionRun, document: Document, generation: Generation) -> dict[str, object]:

@@ -1,7 +1,9 @@
 """What knowledge bases hold, read from the statistics: one statement, whatever their size."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -9,7 +11,8 @@ from django.db import connection
 _CONTENTS = """
 SELECT counted.kb, sum(counted.chunks)::bigint, sum(counted.length)::bigint,
        coalesce((SELECT array_agg(u.space ORDER BY u.space) FROM embedding_use u
-                 WHERE u.organization = %(organization)s AND u.kb = counted.kb), '{}'::bigint[])
+                 WHERE u.organization = %(organization)s AND u.kb = counted.kb), '{}'::bigint[]),
+       (SELECT jsonb_object_agg(s.space, s.store) FROM store_use s WHERE s.organization = %(organization)s AND s.kb = counted.kb)
 FROM (
     SELECT kb, chunks, length FROM lexical_total WHERE organization = %(organization)s AND kb = ANY(%(kbs)s)
     UNION ALL
@@ -20,11 +23,14 @@ FROM (
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Chunks and words that answer at this moment, and the spaces that hold their vectors: two during a change of model."""
+    """Chunks and words that answer at this moment, and the spaces that hold their vectors: two during a change of model.
+
+    `stores`: the spaces whose vectors lie in a store over a network, each with its type and parameters."""
 
     chunks: int
     length: int
     spaces: tuple[int, ...]
+    stores: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
 
 
 NOTHING = Contents(0, 0, ())
@@ -34,4 +40,9 @@ def read_contents(*, organization: UUID, knowledge_bases: Sequence[UUID]) -> dic
     """By knowledge base, those of another organization and those without chunks left out."""
     with connection.cursor() as cursor:
         cursor.execute(_CONTENTS, {"organization": organization, "kbs": list(knowledge_bases)})
-        return {kb: Contents(chunks, length, tuple(spaces)) for kb, chunks, length, spaces in cursor.fetchall() if chunks > 0}
+        return {kb: _contents(*row) for kb, *row in cursor.fetchall() if row[0] > 0}
+
+
+def _contents(chunks: int, length: int, spaces: list[int], stores: str | None) -> Contents:
+    external = {int(space): store for space, store in json.loads(stores).items()} if stores else {}
+    return Contents(chunks, length, tuple(sorted({*spaces, *external})), external)

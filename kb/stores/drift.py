@@ -35,11 +35,12 @@ _WITHOUT_CHUNK = sql.SQL(
 _ANY = sql.SQL("true")
 
 
-def drift(knowledge_base: KnowledgeBase) -> Drift:
-    """Compare by anti-joins; takes seconds for a large knowledge base and no locks. Vectors are missing only in its current space."""
+def drift(knowledge_base: KnowledgeBase, *, vectors_are_here: bool = True) -> Drift:
+    """Compare by anti-joins; takes seconds for a large knowledge base and no locks. Vectors are missing only in its current space, and not
+    where they lie in an external store."""
     space = knowledge_base.space
     missing_vectors = 0
-    if space is not None:
+    if space is not None and vectors_are_here:
         missing_vectors = _count(_CHUNKS_WITHOUT.format(table=embedding_table(space.dimension), more=_in_space(space.pk)), knowledge_base)
     words = sql.Identifier("lexical")
     return Drift(

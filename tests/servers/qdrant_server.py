@@ -8,7 +8,7 @@ import json
 import re
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -31,8 +31,11 @@ class QdrantServer(ThreadingHTTPServer):
         self.client = QdrantClient(":memory:")
         self.lock = threading.Lock()
         self.seen: list[tuple[str, str, Any]] = []
-        # A status that is answered to everything while it is set.
+        # A status that is answered, while it is set, to everything whose path ends so.
         self.failing = 0
+        self.failing_path = ""
+        # Called after points were written, before it is answered.
+        self.after_writing: Callable[[], None] = lambda: None
 
 
 class _Refused(Exception):
@@ -54,6 +57,8 @@ class _Handler(BaseHTTPRequestHandler):
                 warnings.simplefilter("ignore")  # the local mode has no indexes, and advises against many points
                 self.server.seen.append((self.command, self.path, body))
                 result = _route(self.server.client, self.command, self.path, body)
+            if self.command == "PUT" and "/points" in self.path:
+                self.server.after_writing()
             status, answer = 200, {"result": _plain(result), "status": "ok", "time": 0.0}
         except _Refused as refused:
             status, answer = refused.status, {"status": {"error": refused.message}, "time": 0.0}
@@ -69,7 +74,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_PUT = do_POST = do_DELETE = _answer
 
     def _authorize(self) -> None:
-        if self.server.failing:
+        if self.server.failing and self.path.partition("?")[0].endswith(self.server.failing_path):
             raise _Refused(self.server.failing, "Service is failing as it was told to")
         if self.server.api_key and self.headers.get("api-key") != self.server.api_key:
             raise _Refused(401, "Invalid API key or JWT")
