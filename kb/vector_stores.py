@@ -1,5 +1,6 @@
 """Which store holds the vectors of a knowledge base, and the way to it: the one place where a store's secrets are resolved."""
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
@@ -12,6 +13,8 @@ from kb.schemas import load_stored
 from kb.schemas.store import Store
 from kb.stores.base import Place, StoreRefused, StoreSpec, VectorStore
 from kb.stores.opening import open_store, store_kinds
+
+log = logging.getLogger(__name__)
 
 # No chunk has this id: who asks for points above it only asks whether the store answers.
 _BEYOND = 2**62
@@ -65,6 +68,8 @@ def follow_store(knowledge_base: KnowledgeBase, *, before: KnowledgeBaseVersion 
 
     Where only the key or the encryption changes, points stay where they are.
     """
+    if now.type == "memory":
+        log.warning("Knowledge base %s keeps its vectors in the memory of each process. That is for tests.", knowledge_base.pk)
     if before is None:
         return
     old, new = load_stored(before.document).store, now.model_dump(mode="json")

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import transaction
 
 from config.errors import InvalidInput
+from kb import vector_stores
 from kb.access import Actor
 from kb.models import EmbeddingSpace, KnowledgeBase
 from retrieval import jobs
@@ -34,9 +35,11 @@ _TRIED = 20
 def start_check(
     actor: Actor, knowledge_base: KnowledgeBase, *, queries: int = 50, seed: int | None = None, send: bool = True
 ) -> RecallCheck:
-    """Open one. `Conflict` while one is open, `InvalidInput` where there is no model."""
+    """Open one. `Conflict` while one is open, `InvalidInput` where there is no model, or where its vectors lie in an external store."""
     if knowledge_base.space is None:
         raise InvalidInput("This knowledge base has no embedding model, so there are no vectors to look for.")
+    if vector_stores.stores_of(knowledge_base):
+        raise InvalidInput("The vectors of this knowledge base lie in an external store, whose index cannot be compared with a scan.")
     wanted = {
         "queries": min(max(queries, 1), MOST_QUERIES),
         "k": K,

@@ -7,6 +7,7 @@ from io import StringIO
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
+from rest_framework.test import APIClient
 
 from config.errors import Conflict
 from ingestion.services.pushes import delete_document, ingest_text
@@ -16,7 +17,7 @@ from kb.embedding import provider_of
 from kb.models import Chunk, Document
 from kb.models.derived import StoreUse
 from kb.providers import Role, embed
-from kb.stores.base import Place, Point, StoreUnavailable
+from kb.stores.base import Place, Point
 from kb.vector_stores import open_for, stores_of
 from retrieval.models import RetrievalTrace
 from retrieval.requests import SearchRequest
@@ -104,9 +105,11 @@ def test_a_document_stays_while_the_store_cannot_forget_it(outside, actor, qdran
     put(outside, LEAVE)
     document = Document.objects.get(knowledge_base=outside)
     qdrant.failing = 503
-    with pytest.raises(StoreUnavailable) as failed:
-        delete_document(document)
-    assert failed.value.status == 503
+    _, key = services.create_api_key(actor.organization, name="key", role="editor", created_by=actor.user)
+    client = APIClient(HTTP_AUTHORIZATION=f"Bearer {key}")
+    answer = client.delete(f"/api/v1/knowledge-bases/{outside.id}/documents/{document.id}")
+    assert (answer.status_code, answer.json()["code"]) == (503, "store_error")
+    assert "The store qdrant" in answer.json()["detail"]
     assert Document.objects.filter(id=document.id).exists()
     assert Chunk.objects.filter(document=document).exists()
     qdrant.failing = 0
