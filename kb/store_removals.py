@@ -16,8 +16,7 @@ from django.utils import timezone
 
 from config.errors import LecternError
 from kb import vector_stores
-from kb.models import Chunk, EmbeddingSpace, KnowledgeBase
-from kb.models.derived import StoreRemoval, StoreUse
+from kb.models import Chunk, EmbeddingSpace, KnowledgeBase, StoreRemoval, StoreUse
 from kb.stores.base import Place, StoreUnavailable
 
 log = logging.getLogger(__name__)
@@ -41,7 +40,7 @@ def draw_chunk_ids(count: int) -> list[int]:
 
 def stage(place: Place, store: Mapping[str, Any], chunks: Sequence[int]) -> int:
     """Note points that are about to be written for chunks that do not stand yet; the number to `settle` with."""
-    where = {"organization": place.organization, "kb": place.knowledge_base, "space": place.space.pk}
+    where = {"organization_id": place.organization, "kb": place.knowledge_base, "space": place.space.pk}
     row = StoreRemoval.objects.create(**where, store=dict(store), chunks=list(chunks), due_at=timezone.now() + STAGED_FOR)
     return row.pk
 
@@ -54,7 +53,7 @@ def settle(staged: int, place: Place, store: Mapping[str, Any], *, unused: Colle
         raise StoreUnavailable(f"Points that were written to the store {store['type']} were taken back meanwhile. They are written anew.")
     if not StoreUse.objects.filter(kb=place.knowledge_base, space=place.space.pk, store=dict(store)).exists():
         StoreUse.objects.bulk_create(
-            [StoreUse(organization=place.organization, kb=place.knowledge_base, space=place.space.pk, store=dict(store))],
+            [StoreUse(organization_id=place.organization, kb=place.knowledge_base, space=place.space.pk, store=dict(store))],
             update_conflicts=True,
             unique_fields=["kb", "space"],
             update_fields=["store"],
@@ -119,14 +118,14 @@ def _remove(row: StoreRemoval) -> None:
     chunks = row.chunks
     if chunks is not None:
         # Of a publication that was cut off after its commit was sent: what stands stays.
-        standing = set(Chunk.objects.filter(organization=row.organization, id__in=chunks).values_list("id", flat=True))
+        standing = set(Chunk.objects.filter(organization=row.organization_id, id__in=chunks).values_list("id", flat=True))
         chunks = [chunk for chunk in chunks if chunk not in standing]
         if not chunks:
             return
     elif KnowledgeBase.objects.filter(id=row.kb).exists():
         return
-    place = Place(row.organization, row.kb, EmbeddingSpace(pk=row.space))
-    vector_stores.open_for(row.organization, row.store).remove(place, chunks)
+    place = Place(row.organization_id, row.kb, EmbeddingSpace(pk=row.space))
+    vector_stores.open_for(row.organization_id, row.store).remove(place, chunks)
 
 
 def _postpone(row: StoreRemoval, error: str) -> None:

@@ -7,8 +7,7 @@ from uuid import UUID
 
 from config import secrets
 from config.errors import Conflict, InvalidInput
-from kb.models import Chunk, Document, EmbeddingSpace, KnowledgeBase, KnowledgeBaseVersion, Secret
-from kb.models.derived import StoreUse
+from kb.models import Chunk, Document, EmbeddingSpace, KnowledgeBase, KnowledgeBaseVersion, Secret, StoreUse
 from kb.schemas import load_stored
 from kb.schemas.store import Store
 from kb.stores.base import Place, StoreRefused, StoreSpec, VectorStore
@@ -58,8 +57,8 @@ def stores_of(knowledge_base: KnowledgeBase) -> dict[int, dict[str, Any]]:
 def require_answer(document_id: UUID | None) -> None:
     """Raise StoreUnavailable or StoreRefused while the external store of a document's knowledge base could not remove its points."""
     for used in StoreUse.objects.filter(kb__in=Document.objects.filter(id=document_id).values("knowledge_base_id")):
-        place = Place(used.organization, used.kb, EmbeddingSpace(pk=used.space))
-        open_for(used.organization, used.store).chunks_after(place, _BEYOND, 1)
+        place = Place(used.organization_id, used.kb, EmbeddingSpace(pk=used.space))
+        open_for(used.organization_id, used.store).chunks_after(place, _BEYOND, 1)
 
 
 def follow_store(knowledge_base: KnowledgeBase, *, before: KnowledgeBaseVersion | None, now: Store, model_changes: bool) -> None:

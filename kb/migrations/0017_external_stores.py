@@ -1,6 +1,7 @@
 """Vectors in stores over a network: which knowledge bases have some, and what has to leave, noted by triggers in the deleting transaction."""
 
 import django.contrib.postgres.fields
+import django.db.models.deletion
 import django.db.models.functions.datetime
 from django.db import migrations, models
 
@@ -11,8 +12,8 @@ TRIGGERS = """
 -- same for what lies in this database.
 CREATE FUNCTION chunk_leaves_store() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO store_removal (organization, kb, space, store, chunks, due_at)
-    SELECT used.organization, used.kb, used.space, used.store, gone.chunks, now()
+    INSERT INTO store_removal (organization_id, kb, space, store, chunks, due_at)
+    SELECT used.organization_id, used.kb, used.space, used.store, gone.chunks, now()
     FROM (SELECT knowledge_base_id AS kb, array_agg(id) AS chunks FROM removed GROUP BY knowledge_base_id) gone
     JOIN store_use used ON used.kb = gone.kb;
     RETURN NULL;
@@ -23,8 +24,8 @@ CREATE TRIGGER chunk_leaves_store AFTER DELETE ON kb_chunk REFERENCING OLD TABLE
 -- After DELETE on knowledge bases: whatever is left of them.
 CREATE FUNCTION knowledge_base_leaves_store() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO store_removal (organization, kb, space, store, chunks, due_at)
-    SELECT used.organization, used.kb, used.space, used.store, NULL, now() FROM removed JOIN store_use used ON used.kb = removed.id;
+    INSERT INTO store_removal (organization_id, kb, space, store, chunks, due_at)
+    SELECT used.organization_id, used.kb, used.space, used.store, NULL, now() FROM removed JOIN store_use used ON used.kb = removed.id;
     DELETE FROM store_use WHERE kb IN (SELECT id FROM removed);
     RETURN NULL;
 END $$;
@@ -46,7 +47,7 @@ class Migration(migrations.Migration):
             name="StoreUse",
             fields=[
                 ("pk", models.CompositePrimaryKey("kb", "space", blank=True, editable=False, primary_key=True, serialize=False)),
-                ("organization", models.UUIDField()),
+                ("organization", models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name="+", to="kb.organization")),
                 ("kb", models.UUIDField()),
                 ("space", models.BigIntegerField()),
                 ("store", models.JSONField()),
@@ -57,7 +58,7 @@ class Migration(migrations.Migration):
             name="StoreRemoval",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("organization", models.UUIDField()),
+                ("organization", models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name="+", to="kb.organization")),
                 ("kb", models.UUIDField()),
                 ("space", models.BigIntegerField()),
                 ("store", models.JSONField()),
@@ -77,6 +78,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.RunSQL(TRIGGERS, DROP),
-        protect("store_use", column="organization"),
-        protect("store_removal", column="organization"),
+        protect("store_use"),
+        protect("store_removal"),
     ]

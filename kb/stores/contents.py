@@ -12,7 +12,7 @@ _CONTENTS = """
 SELECT counted.kb, sum(counted.chunks)::bigint, sum(counted.length)::bigint,
        coalesce((SELECT array_agg(u.space ORDER BY u.space) FROM embedding_use u
                  WHERE u.organization = %(organization)s AND u.kb = counted.kb), '{}'::bigint[]),
-       (SELECT jsonb_object_agg(s.space, s.store) FROM store_use s WHERE s.organization = %(organization)s AND s.kb = counted.kb)
+       (SELECT jsonb_object_agg(s.space, s.store) FROM store_use s WHERE s.organization_id = %(organization)s AND s.kb = counted.kb)
 FROM (
     SELECT kb, chunks, length FROM lexical_total WHERE organization = %(organization)s AND kb = ANY(%(kbs)s)
     UNION ALL

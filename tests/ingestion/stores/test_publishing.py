@@ -14,7 +14,8 @@ from ingestion.services.pushes import ingest_text
 from ingestion.services.runs import purge_source, start_run
 from kb import services, store_removals
 from kb.models import Chunk, Document, Source
-from kb.models.derived import EmbeddingUse, StoreRemoval, StoreUse
+from kb.models.derived import EmbeddingUse
+from kb.models.stores import StoreRemoval, StoreUse
 from tests.ingestion.stores.outside import KEY, ask, points_of, put, work
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "owner"])

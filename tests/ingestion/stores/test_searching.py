@@ -15,7 +15,7 @@ from kb import services, store_removals, versioning
 from kb.access import actor_for_user
 from kb.embedding import provider_of
 from kb.models import Chunk, Document
-from kb.models.derived import StoreUse
+from kb.models.stores import StoreUse
 from kb.providers import Role, embed
 from kb.stores.base import Place, Point
 from kb.vector_stores import open_for, stores_of
