@@ -7,6 +7,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.utils import timezone
 
+from config.tenancy import carried
 from ingestion import claims, housekeeping
 from ingestion.models import IngestionRun, ProviderCall, RunItem
 from ingestion.services.files import store_files
@@ -88,7 +89,7 @@ def test_what_is_published_again_unchanged_writes_no_point(outside, qdrant):
 def test_a_crash_between_points_and_chunks_leaves_what_nobody_sees(outside, actor, qdrant):
     put(outside, LEAVE)
     run = work(ingest_text(outside, text=LEAVE + " And more.", document_name="leave", replace=True), "extract", "embed")
-    qdrant.after_writing = lambda: claims.cancel(run)
+    qdrant.after_writing = carried(lambda: claims.cancel(run))
     work(run, "publish")
     [orphan] = points_of(qdrant, outside) - chunks(outside)
     [row] = StoreRemoval.objects.all()
@@ -108,7 +109,7 @@ def test_a_publication_whose_points_were_taken_back_is_done_again(outside, qdran
         qdrant.after_writing = lambda: None
         StoreRemoval.objects.update(lease_until=timezone.now() + timedelta(minutes=1))
 
-    qdrant.after_writing = take_back
+    qdrant.after_writing = carried(take_back)
     work(run, "publish")
     item = RunItem.objects.get(run=run)
     assert (item.stage, chunks(outside)) == (RunItem.Stage.EMBEDDED, set())
