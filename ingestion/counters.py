@@ -23,7 +23,7 @@ def count_items(run: IngestionRun) -> dict[str, object]:
     calls = ProviderCall.objects.filter(run=run, received_at__isnull=False, error="").aggregate(
         embeddings_computed=Sum("texts", default=0), tokens=Sum("tokens", default=0), requests=Count("id")
     )
-    return {**totals, **calls, "cost": cost_of(run, calls["tokens"], calls["embeddings_computed"]), **by_reason(items)}
+    return {**totals, **calls, "cost": shown_cost(run, calls["tokens"], calls["embeddings_computed"]), **by_reason(items)}
 
 
 def count_part(items: QuerySet[RunItem]) -> dict[str, object]:
@@ -61,15 +61,20 @@ def waiting_parts(run: IngestionRun) -> int:
         return cursor.fetchone()[0]
 
 
-def cost_of(run: IngestionRun, tokens: int, embeddings: int) -> str | None:
+def cost_of(run: IngestionRun, tokens: int, embeddings: int) -> Decimal | None:
     """By the price of the model, else by what the source's settings say a thousand segments cost; None where neither says anything."""
     price = run.space.embedding_model.price_per_million_tokens if run.space_id else None
     if price is not None:
-        return str(price * Decimal(tokens) / 1_000_000)
+        return price * Decimal(tokens) / 1_000_000
     entries = run.version.document.get("sources", []) if run.version_id else []
     own = next((entry for entry in entries if UUID(entry["id"]) == run.source_id), {})
     price = (own.get("settings") or {}).get("cost_per_thousand_segments")
-    return str(Decimal(str(price)) * embeddings / 1000) if price is not None else None
+    return Decimal(str(price)) * embeddings / 1000 if price is not None else None
+
+
+def shown_cost(run: IngestionRun, tokens: int, embeddings: int) -> str | None:
+    cost = cost_of(run, tokens, embeddings)
+    return None if cost is None else str(cost)
 
 
 def by_reason(items) -> dict[str, dict[str, int]]:

@@ -3,7 +3,14 @@
 RETRYABLE = frozenset(
     (
         *("time_limit", "memory_limit", "crashed", "worker_died", "quarantined"),  # killed; a quieter machine may do it
-        *("internal", "unavailable", "stored_damaged", "embedding_failed", "segment_limit"),  # our fault, a service's, or a budget's
+        *(
+            "internal",
+            "unavailable",
+            "stored_damaged",
+            "embedding_failed",
+            "segment_limit",
+            "budget_exhausted",
+        ),  # our fault, a service's, or a budget's
         *("interrupted", "run_closed"),
     )
 )

@@ -1,15 +1,17 @@
 """The question as a vector, once per embedding space."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
 import numpy as np
 
 from config.errors import LecternError
+from kb import usage
 from kb.embedding import spec_of
-from kb.models import EmbeddingSpace
-from kb.providers import ModelSpec, embed_query, query_encoder, token_counter
+from kb.models import EmbeddingSpace, Usage
+from kb.providers import Embedded, ModelSpec, embed_query, query_encoder, token_counter
 
 log = logging.getLogger(__name__)
 
@@ -27,12 +29,12 @@ class QueryVectors:
     notes: list[str] = field(default_factory=list)
     _known: dict[int, np.ndarray | EncodingFailed] = field(default_factory=dict)
 
-    def prepare(self, space: EmbeddingSpace) -> None:
-        """Embed for a space; a failure is kept for `vector`."""
+    def prepare(self, space: EmbeddingSpace, payers: Sequence[UUID] = ()) -> None:
+        """Embed for a space, on the account of the knowledge bases that are searched; a failure is kept for `vector`."""
         if space.pk in self._known:
             return
         try:
-            self._known[space.pk] = self._embed(space)
+            answer = self._embed(space)
         except LecternError as error:
             self._known[space.pk] = EncodingFailed(error.message)
         except Exception:
@@ -40,6 +42,9 @@ class QueryVectors:
             name = space.embedding_model.name
             log.exception("The model %s did not embed a question.", name)
             self._known[space.pk] = EncodingFailed(f"The model {name} failed; the log of the server says why.")
+        else:
+            self._known[space.pk] = answer.vectors[0]
+            self._charge(space, payers, answer.tokens)
 
     def vector(self, space: EmbeddingSpace) -> np.ndarray:
         """Raises `EncodingFailed`."""
@@ -49,12 +54,22 @@ class QueryVectors:
             raise known
         return known
 
-    def _embed(self, space: EmbeddingSpace) -> np.ndarray:
+    def _charge(self, space: EmbeddingSpace, payers: Sequence[UUID], tokens: int) -> None:
+        usage.charge(
+            organization_id=self.organization,
+            knowledge_bases=payers,
+            model=space.embedding_model,
+            purpose=Usage.Purpose.QUESTIONS,
+            texts=1,
+            tokens=tokens,
+        )
+
+    def _embed(self, space: EmbeddingSpace) -> Embedded:
         spec = spec_of(space.embedding_model, organization_id=self.organization)
         text, note = cut_to_window(self.text, spec)
         if note:
             self.notes.append(note)
-        return embed_query(query_encoder(spec), spec, text).vectors[0]
+        return embed_query(query_encoder(spec), spec, text)
 
 
 def cut_to_window(text: str, spec: ModelSpec) -> tuple[str, str]:

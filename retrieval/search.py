@@ -166,7 +166,8 @@ def _run(query: Query, outcome: Outcome, vectors: QueryVectors) -> None:
 def _encode(shelves: Sequence[Shelf], vectors: QueryVectors) -> None:
     """Embed before the transaction: a model may take its time. What fails here fails again, from memory, where its mode is known."""
     for space in {space.pk: space for shelf in shelves for space in shelf.spaces}.values():
-        vectors.prepare(space)
+        payers = [target.id for shelf in shelves if space in shelf.spaces for target in shelf.targets]
+        vectors.prepare(space, payers)
 
 
 def _degrade(outcome: Outcome, code: str, error: str) -> None:

@@ -55,6 +55,7 @@ class ProviderCall(models.Model):
     organization = models.ForeignKey("kb.Organization", on_delete=models.CASCADE, related_name="+", db_index=False)
     space = models.ForeignKey(EmbeddingSpace, on_delete=models.CASCADE, related_name="+", db_index=False)
     run = models.ForeignKey("ingestion.IngestionRun", null=True, on_delete=models.SET_NULL, related_name="+")
+    knowledge_base = models.ForeignKey("kb.KnowledgeBase", null=True, on_delete=models.SET_NULL, related_name="+", db_index=False)
     texts = models.PositiveIntegerField()
     tokens = models.PositiveBigIntegerField(default=0)
     sent_at = models.DateTimeField(auto_now_add=True)

@@ -12,7 +12,7 @@ from django.conf import settings
 
 from config.errors import Conflict, TooManyRequests
 from config.registry import Registry
-from ingestion.counters import cost_of
+from ingestion.counters import shown_cost
 from ingestion.findings import finding
 from ingestion.models import EmbeddedText, IngestionRun, RunItem
 from ingestion.plan import plan_for
@@ -126,7 +126,7 @@ def _preview(source: Source, started: float, max_seconds: float, max_documents: 
         chunks=sum(row.chunks for row in rows),
         embeddings=estimate.embeddings,
         tokens=estimate.tokens,
-        cost=cost_of(run, estimate.tokens, estimate.embeddings),
+        cost=shown_cost(run, estimate.tokens, estimate.embeddings),
         stopped=look.stopped,
         seconds=round(time.monotonic() - started, 3),
         warnings=(*(() if source.enabled else (DISABLED,)), *plan.warnings, *(crawl.warnings if crawl else ()), *warnings),

@@ -1,6 +1,5 @@
 """The embed stage: wanted texts → vectors, in batches across the documents of a run, each batch paid once and committed at once."""
 
-import logging
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
@@ -9,26 +8,23 @@ from uuid import UUID, uuid4
 from django.conf import settings
 from django.db import connection
 
-from config.errors import InvalidInput, LecternError, PermanentProviderError, TransientProviderError
+from config.errors import LecternError
 from ingestion import claims, limiter, wakes
 from ingestion.models import EmbeddedText, IngestionRun, RunItem
 from ingestion.outages import insist
+from ingestion.paying import Paid, Payer
 from ingestion.stages.items import Outcome, close
 from ingestion.stages.slices import Slice
-from ingestion.stages.texts import Wanted, announce, back_off, give_back, keep, record, uncount
+from ingestion.stages.texts import Wanted, give_back
 from kb.embedding import provider_of
-from kb.providers import ModelSpec, Role, embed
-from kb.providers.base import EmbeddingProvider
 from kb.providers.batches import BatchLimits, make_batches
 
-log = logging.getLogger(__name__)
 Stage, Verdict = RunItem.Stage, RunItem.Verdict
 
 POOL = 256  # texts leased at a time: enough to sort by length
 WINDOW = 256  # items looked at for wanted texts
 SETTLED_OFTEN = 4_000  # texts of a window: settling looks at each, so with more it waits for the end of a pool
 MAX_ATTEMPTS = 3
-INPUT_STATUSES = (400, 413, 422)  # of the provider: a text is at fault, not the key or the model
 
 _WINDOW = "SELECT id FROM ingestion_runitem WHERE run_id = %(run)s AND stage = 'extracted' AND id > %(after)s ORDER BY id LIMIT %(window)s"
 # Materialised for the reason that `items.take` names.
@@ -84,16 +80,16 @@ def work(run: IngestionRun, part: Slice) -> bool:
             run.space.embedding_model, organization_id=run.organization_id, threads=settings.ENV.embed_threads or None
         )
     except LecternError as error:
-        _refuse_all(run, error)
+        _fail_all(run, "embedding_failed", error.message)
         return False
-    _embed_all(run, part, spec, provider)
+    _embed_all(run, part, Payer(run, spec, provider))
     return not limiter.is_paused(spec) and _is_free(run)
 
 
-def _embed_all(run: IngestionRun, part: Slice, spec: ModelSpec, provider: EmbeddingProvider) -> None:
+def _embed_all(run: IngestionRun, part: Slice, payer: Payer) -> None:
     after = 0
     promote(run, after)
-    while not part.is_over and not limiter.is_paused(spec):
+    while not part.is_over and not limiter.is_paused(payer.spec):
         token = uuid4()
         pool = _take(run, token, after)
         if not pool:
@@ -105,14 +101,20 @@ def _embed_all(run: IngestionRun, part: Slice, spec: ModelSpec, provider: Embedd
             continue
         often = _waiting_texts(run, after) <= SETTLED_OFTEN
         try:
-            for batch in batches_of(pool, provider.limits):
+            limits = payer.limits
+            for batch in batches_of(pool, limits):
                 if part.is_over or not claims.check(run):
                     return
-                if not _embed_batch(run, spec, provider, batch, token):
+                paid = payer.pay(batch)
+                if paid is Paid.NEVER:
+                    _fail_all(run, payer.reason, payer.refusal)
+                if paid is not Paid.YES:
                     return
                 if often:
                     promote(run, after)
                 part.beat()
+                if payer.limits != limits:
+                    break  # the rest is cut anew, by what was learnt
         finally:
             insist(partial(give_back, token))
         if not often:
@@ -161,48 +163,16 @@ def _next_window(run: IngestionRun, after: int) -> int | None:
     return ids[WINDOW - 1] if len(ids) > WINDOW else None
 
 
-def _embed_batch(run: IngestionRun, spec: ModelSpec, provider: EmbeddingProvider, batch: list[Wanted], token: UUID) -> bool:
-    """Pay for one batch and commit it. False when the provider wants a pause."""
-    call = announce(run, batch, longest=provider.longest_call)
-    try:
-        answer = embed(provider, spec, [wanted.text for wanted in batch], Role.DOCUMENT)
-    except TransientProviderError as error:
-        record(call, error.message)
-        back_off(batch, error.message, retry_after=error.retry_after)
-        limiter.pause(spec, error.retry_after or 1.0)
-        return False
-    except (PermanentProviderError, InvalidInput) as error:  # also an endpoint that leads to an address which is refused
-        record(call, error.message)
-        uncount(batch)
-        about_input = error.extra.get("upstream_status") in INPUT_STATUSES
-        if len(batch) > 1 and about_input:
-            # One text of the batch is at fault; alone it is found, and the others are saved.
-            return all(_embed_batch(run, spec, provider, [wanted], token) for wanted in batch)
-        if not about_input:
-            _refuse_all(run, error)  # the key, the model or the settings: no text would fare better
-            return False
-        EmbeddedText.objects.filter(id=batch[0].id, vector=None).update(error=error.message[:2000], lease_token=None, lease_until=None)
-        return True
-    except Exception as error:
-        # Of ours, and no death. Alone, the text that stops our code is found; the others are saved.
-        log.exception("A batch of %d texts of run %s could not be embedded.", len(batch), run.id)
-        message = f"Embedding stopped with {type(error).__name__}: {error}"
-        record(call, message)
-        if len(batch) > 1:
-            uncount(batch)
-            return all(_embed_batch(run, spec, provider, [wanted], token) for wanted in batch)
-        back_off(batch, message)
-        return True
-    # Paid is paid: also a database that restarts meanwhile and a run that was closed leave the vectors to whoever wants the text next.
-    insist(partial(keep, call, batch, answer))
-    return True
-
-
-def _refuse_all(run: IngestionRun, error: LecternError) -> None:
-    """Fail every item that waits for this provider. The texts stay wanted, without an error of their own."""
+def _fail_all(run: IngestionRun, reason: str, why: str) -> None:
+    """Fail every item that waits for vectors which it cannot have now. Those that have them all go on, and texts stay wanted, without an
+    error of their own."""
+    after: int | None = 0
+    while after is not None:
+        promote(run, after)
+        after = _next_window(run, after)
     with claims.writing(run):
         for item in RunItem.objects.select_for_update(no_key=True).filter(run=run, stage=Stage.EXTRACTED).order_by("id"):
-            close(item, Outcome(Verdict.FAILED, "embedding_failed", error.message))
+            close(item, Outcome(Verdict.FAILED, reason, why))
 
 
 def promote(run: IngestionRun, after: int) -> None:

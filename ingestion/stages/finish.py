@@ -77,11 +77,12 @@ def work(run: IngestionRun, part: Slice) -> None:
         usable=Count("id", filter=Q(verdict__in=(Verdict.INGESTED, Verdict.UNCHANGED))),
         removed=Count("id", filter=Q(verdict=Verdict.REMOVED)),
         limited=Count("id", filter=Q(reason="segment_limit")),
+        unpaid=Count("id", filter=Q(reason="budget_exhausted")),
         skipped=Count("id", filter=Q(verdict=Verdict.SKIPPED)),
         startless=Count("id", filter=NO_START),
     )
     status = _status(totals, braked=bool(decided and decided.braked))
-    stop_reason = StopReason.SEGMENT_LIMIT if totals["limited"] else run.stop_reason or StopReason.COMPLETED
+    stop_reason = _stop_reason(run, totals)
     if status == Status.FAILED and stop_reason == StopReason.COMPLETED:
         stop_reason = ""  # it came to its end and has nothing: that is no completion
     error = "" if status != Status.FAILED else _first_error(run)
@@ -106,6 +107,12 @@ def _take_lease(run: IngestionRun, token: UUID) -> bool:
     return True
 
 
+def _stop_reason(run: IngestionRun, totals: dict[str, int]) -> str:
+    if totals["unpaid"]:
+        return StopReason.BUDGET_EXHAUSTED
+    return StopReason.SEGMENT_LIMIT if totals["limited"] else run.stop_reason or StopReason.COMPLETED
+
+
 def _status(totals: dict[str, int], *, braked: bool) -> str:
     """An address that the site says is gone is no failure; a start page that is gone, where nothing else was found, is one."""
     if braked:
@@ -114,6 +121,8 @@ def _status(totals: dict[str, int], *, braked: bool) -> str:
         return Status.FAILED
     if not totals["failed"]:
         return Status.SUCCEEDED
+    if totals["failed"] == totals["unpaid"]:
+        return Status.PARTIAL  # it did what it was allowed to pay for
     return Status.PARTIAL if totals["usable"] or totals["skipped"] or totals["removed"] else Status.FAILED
 
 

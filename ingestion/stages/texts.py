@@ -11,8 +11,11 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from ingestion import claims
+from ingestion.counters import cost_of
 from ingestion.models import EmbeddedText, IngestionRun, ProviderCall
 from ingestion.models.embedded_texts import pack_vector
+from kb import usage
+from kb.models import Usage
 from kb.providers.base import Embedded
 
 CALL_MARGIN = 2.0  # seconds between the end of a call and its commit
@@ -37,7 +40,8 @@ def announce(run: IngestionRun, batch: Sequence[Wanted], *, longest: float = 0.0
         _count(batch, 1)
         lease = timedelta(seconds=max(settings.ENV.lease_seconds, longest + CALL_MARGIN))
         EmbeddedText.objects.filter(id__in=[wanted.id for wanted in batch], vector=None).update(lease_until=timezone.now() + lease)
-        return ProviderCall.objects.create(organization_id=run.organization_id, space_id=run.space_id, run=run, texts=len(batch))
+        scope = {"organization_id": run.organization_id, "knowledge_base_id": run.knowledge_base_id, "space": run.space}
+        return ProviderCall.objects.create(**scope, run=run, texts=len(batch))
 
 
 def uncount(batch: Sequence[Wanted]) -> None:
@@ -57,9 +61,19 @@ def _count(batch: Sequence[Wanted], number: int) -> None:
 
 @transaction.atomic
 def keep(call: ProviderCall, batch: list[Wanted], answer: Embedded) -> None:
-    """The vectors of a call, committed as soon as they are there."""
+    """The vectors of a call and what they cost, committed as soon as they are there."""
     _fill(batch, answer.vectors)
     ProviderCall.objects.filter(id=call.id).update(received_at=timezone.now(), tokens=answer.tokens)
+    if call.knowledge_base_id is not None:
+        usage.charge(
+            organization_id=call.organization_id,
+            knowledge_bases=[call.knowledge_base_id],
+            model=call.space.embedding_model,
+            purpose=Usage.Purpose.DOCUMENTS,
+            texts=len(batch),
+            tokens=answer.tokens,
+            cost=cost_of(call.run, answer.tokens, len(batch)) if call.run else None,
+        )
 
 
 def _fill(batch: list[Wanted], vectors: np.ndarray) -> None:

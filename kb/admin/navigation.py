@@ -39,6 +39,7 @@ GROUPS: dict[str, list[tuple[str, str, str]]] = {
     "Operations": [
         ("Workers", "ingestion.WorkerHeartbeat", "monitor_heart"),
         ("Queue beats", "ingestion.QueueBeat", "timer"),
+        ("Usage", "kb.Usage", "payments"),
         ("Provider calls", "ingestion.ProviderCall", "receipt_long"),
         ("Embedded texts", "ingestion.EmbeddedText", "data_array"),
         ("Run items", "ingestion.RunItem", "checklist"),

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from kb.api import bundles, channels, embedding_models, grants, knowledge_bases, organization, rerankers, versions
+from kb.api import bundles, channels, embedding_models, grants, knowledge_bases, organization, rerankers, usage, versions
 
 urlpatterns = [
     path("knowledge-bases", knowledge_bases.KnowledgeBases.as_view()),
@@ -17,6 +17,8 @@ urlpatterns = [
     path("knowledge-bases/<str:kb_id>/export", bundles.Export.as_view()),
     path("knowledge-bases/<str:kb_id>/grants", grants.Grants.as_view()),
     path("knowledge-bases/<str:kb_id>/grants/<str:user_id>", grants.OneGrant.as_view()),
+    path("knowledge-bases/<str:kb_id>/usage", usage.KnowledgeBaseUsage.as_view()),
+    path("usage", usage.OrganizationUsage.as_view()),
     path("embedding-models", embedding_models.EmbeddingModels.as_view()),
     path("embedding-models/<str:model_id>", embedding_models.OneEmbeddingModel.as_view()),
     path("embedding-models/<str:model_id>/test", embedding_models.EmbeddingModelTest.as_view()),

@@ -9,6 +9,7 @@ from kb.models.spaces import DIMENSIONS, EmbeddingModel, EmbeddingSpace
 from kb.models.stores import StoreRemoval, StoreUse
 from kb.models.tenants import ApiKey, Grant, IdempotencyKey, Membership, Organization, Role, Secret, User
 from kb.models.uploads import Upload
+from kb.models.usage import Usage
 
 __all__ = [
     "DIMENSIONS",
@@ -38,6 +39,7 @@ __all__ = [
     "StoreUse",
     "TenantRow",
     "Upload",
+    "Usage",
     "User",
     "derived",
     "file_key",

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from config.env import Environment, variable_names
+from kb.schemas.budget import Budget
 from kb.schemas.chunking import Chunking
 from kb.schemas.embedding_model import EmbeddingModelInput
 from kb.schemas.knowledge_base import KnowledgeBaseDocument
@@ -53,6 +54,7 @@ _SECTIONS: tuple[tuple[str, str, type[BaseModel], str], ...] = (
     ("Retrieval", "retrieval.", RetrievalSettings, ""),
     ("Lowest scores", "retrieval.min_score.", MinScore, ""),
     ("Fusion", "retrieval.fusion.", Fusion, ""),
+    ("Budget", "budget.", Budget, ""),
     ("Source", "sources[].", Source, _CRON),
     ("Web source", "sources[].web.", Web, ""),
     ("Upload source", "sources[].upload.", Upload, ""),

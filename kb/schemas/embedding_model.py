@@ -33,7 +33,9 @@ class EmbeddingModelInput(Document):
     query_prefix: str = Field(default="", max_length=500, description="Put before a question, for models that want it.")
     document_prefix: str = Field(default="", max_length=500, description="Put before a document's chunk, for models that want it.")
     is_default: bool = Field(default=False, description="Used where a knowledge base names none; at most one per organization.")
-    price_per_million_tokens: float | None = Field(default=None, ge=0, description="Only used to report and estimate cost.")
+    price_per_million_tokens: float | None = Field(
+        default=None, ge=0, description="To report and estimate cost, and for `budget.monthly_cost`."
+    )
 
     @field_validator("provider")
     @classmethod

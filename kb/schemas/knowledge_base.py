@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, field_validator
 
 from kb.schemas.base import Document, Name, Text, fold
+from kb.schemas.budget import Budget
 from kb.schemas.chunking import Chunking
 from kb.schemas.languages import check_language
 from kb.schemas.retrieval_settings import RetrievalSettings
@@ -29,6 +30,7 @@ class KnowledgeBaseDocument(Document):
     store: Store = Field(default_factory=Store, description="Where vectors live.")
     chunking: Chunking = Field(default_factory=Chunking, description="How text is cut.")
     retrieval: RetrievalSettings = Field(default_factory=RetrievalSettings, description="What a search does by default.")
+    budget: Budget = Field(default_factory=Budget, description="What it may spend in a month; no ceilings by default.")
     visibility: Literal["private", "organization"] = Field(
         default="private", description="`private`: granted users and admins; `organization`: every member."
     )

@@ -6,9 +6,9 @@ import pytest
 from django.utils import timezone
 
 from config.errors import InvalidInput
-from ingestion import claims
+from ingestion import claims, paying
 from ingestion.models import EmbeddedText, RunItem
-from ingestion.stages import embed, texts
+from ingestion.stages import embed, slices, texts
 from kb.providers.batches import BatchLimits
 
 LIMITS = BatchLimits(max_texts=4, max_tokens=10_000)
@@ -68,9 +68,8 @@ def test_an_address_that_is_refused_fails_the_documents_and_kills_no_text(run, m
     def refuse(*_):
         raise InvalidInput("kb.test is or resolves to a private or reserved address, which is refused.")
 
-    monkeypatch.setattr(embed, "embed", refuse)
-    spec, provider = embed.provider_of(run.space.embedding_model, organization_id=run.organization_id)
-    assert not embed._embed_batch(run, spec, provider, take(run)[0], uuid4())
+    monkeypatch.setattr(paying, "embed_once", refuse)
+    slices.work("embed", run.id, f"{run.id}:1")
     item = RunItem.objects.get(run=run)
     assert (item.verdict, item.reason) == ("failed", "embedding_failed")
     assert "private or reserved" in item.error

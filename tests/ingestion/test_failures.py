@@ -12,6 +12,7 @@ from django.utils import timezone
 from config.errors import Unavailable
 from ingestion import claims, outages
 from ingestion.models import EmbeddedText, IngestionRun, RunItem
+from ingestion.paying import Payer
 from ingestion.services.files import store_files
 from ingestion.services.runs import start_run
 from ingestion.stages import embed, items, slices, texts
@@ -154,7 +155,7 @@ def test_a_text_that_stops_the_model_fails_in_words_and_its_neighbours_are_embed
     )
     spec, _ = embed.provider_of(run.space.embedding_model, organization_id=run.organization_id)
     for _ in range(texts.MAX_FAILURES):
-        embed._embed_all(run, slices.Slice("embed", f"{run.id}:1", run), spec, Stumbling(spec))
+        embed._embed_all(run, slices.Slice("embed", f"{run.id}:1", run), Payer(run, spec, Stumbling(spec)))
         EmbeddedText.objects.update(not_before=None)
     assert EmbeddedText.objects.filter(vector=None).count() == 1
     assert EmbeddedText.objects.get(vector=None).attempts == 0

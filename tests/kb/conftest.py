@@ -24,7 +24,7 @@ def filled(knowledge_base, organization, source, alice, bob, carol, hashing_mode
     """One row of every table."""
     from django.utils import timezone
 
-    from kb import access, bindings, services
+    from kb import access, bindings, services, usage
     from kb.channels import ChannelInput, create_channel
     from kb.models import Blob, Chunk, Dataset, DatasetPart, Document, File, IdempotencyKey, Upload
     from kb.reranking import register_reranker
@@ -58,5 +58,8 @@ def filled(knowledge_base, organization, source, alice, bob, carol, hashing_mode
     services.set_secret(organization=organization, name="ACME_KEY", value="a very secret value")
     reranker = {"name": "Acme's", "provider": "cohere", "model": "rerank-v3.5", "credential": "ACME_KEY"}
     register_reranker(access.actor_for_user(carol), document=reranker)
+    usage.charge(
+        organization_id=organization.id, knowledge_bases=[knowledge_base.id], model=hashing_model, purpose="documents", texts=1, tokens=1
+    )
     IdempotencyKey.objects.create(organization=organization, key_digest=b"1" * 32, body_digest=b"1" * 32)
     return {"channel": channel, "document": document, "chunk": chunk, "file": file, "blob": blob}

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from config.errors import NotFound
 from kb.access import actor_for_user
-from kb.models import Chunk, Source
+from kb.models import Chunk, Source, Usage
 from kb.models.derived import EmbeddingUse
 from retrieval.models import RetrievalTrace
 from retrieval.requests import SearchRequest
@@ -51,6 +51,14 @@ def test_each_mode_finds_and_names_its_scores(actor, library, mode) -> None:
     assert "total" in trace.timings_ms
 
 
+def test_a_question_is_on_the_account_of_what_it_searches(actor, library) -> None:
+    library.add(BOILER)
+    ask(actor, "Where does the boiler stand?", mode="vector")
+    ask(actor, "Where does the boiler stand?", mode="keyword")  # embeds nothing
+    counted = Usage.objects.get()
+    assert (str(counted.knowledge_base_id), counted.purpose, counted.texts, counted.tokens) == (library.id, "questions", 1, 5)
+
+
 def test_few_statements(actor, library) -> None:
     for number in range(30):
         library.add(f"{BOILER} Number {number}.", f"{ROOF} Number {number}.")
@@ -59,7 +67,7 @@ def test_few_statements(actor, library) -> None:
         answer = ask(actor, "boiler in the cellar", neighbours=1, max_results=10)
     assert len(answer.hits) == 10
     statements = [query["sql"] for query in captured if not query["sql"].startswith(("SAVEPOINT", "RELEASE"))]
-    assert len(statements) <= 11, "\n".join(statement[:100] for statement in statements)
+    assert len(statements) <= 12, "\n".join(statement[:100] for statement in statements)
 
 
 def test_a_document_that_does_not_stand_is_not_found(actor, library) -> None:

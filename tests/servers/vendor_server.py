@@ -22,6 +22,7 @@ from urllib.parse import parse_qs
 
 import numpy as np
 
+from kb.providers import _loaded
 from kb.providers.hashing import hash_vector
 from tests.servers.openai_server import Answer
 from tests.servers.vendors import VENDORS, Asked, Refused
@@ -143,3 +144,11 @@ def _token(server: VendorServer, form: dict[str, list[str]]) -> tuple[int, Any, 
         return 400, {"error": "invalid_grant", "error_description": "Invalid grant: account not found"}, {}
     server.tokens_given += 1
     return 200, {"access_token": "ya29.of-the-tests", "expires_in": 3599, "token_type": "Bearer"}, {}
+
+
+def close_providers() -> None:
+    """End the connections that the providers of this process keep to servers which are about to go."""
+    for provider in _loaded.values():
+        if hasattr(provider, "close"):
+            provider.close()
+    _loaded.clear()

@@ -44,6 +44,7 @@ def test_defaults_are_those_of_the_product() -> None:
         "embedding_model": None,
         "store": {"type": "pgvector", "parameters": {}},
         "chunking": {"strategy": "structure", "target_tokens": "auto", "overlap": 0.08, "min_chars": 120, "tokenizer": "model"},
+        "budget": {"monthly_tokens": None, "monthly_cost": None},
         "visibility": "private",
         "language": "auto",
     }
