@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
 
 import pytest
 from django.apps import apps
@@ -16,7 +15,6 @@ from kb.models import EmbeddingModel, Organization, Secret, Source, derived
 from tests.databases import with_database
 
 TRANSACTIONAL = pytest.mark.django_db(transaction=True, databases=["default", "owner"])
-APPS = ("kb", "ingestion", "retrieval", "workflows")
 
 
 def rows(statement: str, *parameters: object, using: str = "default") -> list[tuple]:
@@ -27,38 +25,6 @@ def rows(statement: str, *parameters: object, using: str = "default") -> list[tu
 
 def names() -> list[str]:
     return sorted(name for (name,) in rows("SELECT name FROM kb_source"))
-
-
-def tenant_tables() -> Iterator[tuple[str, str, bool]]:
-    """(table, column, whether rows may be the installation's) of every model that belongs to an organization, derived ones left out."""
-    for model in (model for name in APPS for model in apps.get_app_config(name).get_models()):
-        if model.__module__ == derived.__name__:
-            continue
-        for field in model._meta.concrete_fields:
-            if model is Organization and field.primary_key:
-                yield model._meta.db_table, "id", False
-            elif field.remote_field and field.related_model is Organization:
-                yield model._meta.db_table, field.column, field.null
-
-
-@pytest.mark.django_db
-def test_every_table_with_an_organization_is_protected():
-    """A new one needs `config.row_security.protect` in its migration."""
-    forced = dict(rows("SELECT relname, relrowsecurity AND relforcerowsecurity FROM pg_class WHERE relkind IN ('r', 'p')"))
-    policies: dict[str, dict[str, tuple]] = {}
-    for table, name, command, using, check in rows("SELECT tablename, policyname, cmd, qual, with_check FROM pg_policies"):
-        policies.setdefault(table, {})[name] = (command, using, check)
-    found = sorted(tenant_tables())
-    assert len(found) >= 25
-    for table, column, shared in found:
-        assert forced[table], f"{table} has no forced row-level security: add protect({table!r}) to its migration"
-        own = policies[table].pop("tenant")
-        assert own[0] == "ALL"
-        assert own[1] == own[2], "what is written is held to what may be seen"
-        assert column in own[1]
-        assert ("COALESCE(" + column) in own[1] if shared else True, f"{table}.{column} may be null: protect it as shared"
-        assert list(policies.pop(table)) == (["installation"] if shared else [])
-    assert not policies
 
 
 @pytest.mark.django_db

@@ -1,6 +1,7 @@
 """Every route under /api/v1 as somebody of another organization: what is Acme's answers, byte for byte, as what is not there.
 
-Routes are collected from the resolver, so that a new one is covered at once; an unknown parameter fails the walk.
+Routes are collected from the resolver, so that a new one is covered at once; an unknown parameter fails the walk. So are the tables
+that row-level security has to protect.
 """
 
 import re
@@ -8,6 +9,8 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
+from django.apps import apps
+from django.db import connection
 from django.urls import get_resolver
 from django.utils import timezone
 from rest_framework.test import APIClient
@@ -19,12 +22,13 @@ from kb.access import actor_for_user
 from kb.bindings import bind_service
 from kb.channels import ChannelInput, create_channel
 from kb.embedding_models import register_model
-from kb.models import Blob, Dataset, DatasetPart, Document, File, Source
+from kb.models import Blob, Dataset, DatasetPart, Document, File, Organization, Source, derived
 from kb.reranking import register_reranker
 from retrieval.models import Evaluation, Judgement, RecallCheck, RetrievalTrace
 
 pytestmark = pytest.mark.django_db
 
+OWN = ("kb", "ingestion", "retrieval", "workflows")
 METHODS = ("get", "post", "put", "patch", "delete")
 PUBLIC = {"api/v1/schema", "api/v1/docs"}  # the description of the API holds nothing of anybody
 SIGNED = {"api/v1/files/uploads/<str:upload_id>/content"}  # the address itself says who asked; a wrong one is 403 for everybody
@@ -195,3 +199,40 @@ def test_lists_hold_nothing_of_somebody_else(stranger, acme, own):
 
 def differing(one, other) -> set[str]:
     return {name for name in {*one.headers, *other.headers} if one.headers.get(name) != other.headers.get(name)}
+
+
+def _rows(statement: str) -> list[tuple]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return cursor.fetchall()
+
+
+def tenant_tables() -> Iterator[tuple[str, str, bool]]:
+    """(table, column, whether rows may be the installation's) of every model that belongs to an organization, derived ones left out."""
+    for model in (model for name in OWN for model in apps.get_app_config(name).get_models()):
+        if model.__module__ == derived.__name__:
+            continue
+        for field in model._meta.concrete_fields:
+            if model is Organization and field.primary_key:
+                yield model._meta.db_table, "id", False
+            elif field.remote_field and field.related_model is Organization:
+                yield model._meta.db_table, field.column, field.null
+
+
+def test_every_table_with_an_organization_is_protected():
+    """A new one needs `config.row_security.protect` in its migration."""
+    forced = dict(_rows("SELECT relname, relrowsecurity AND relforcerowsecurity FROM pg_class WHERE relkind IN ('r', 'p')"))
+    policies: dict[str, dict[str, tuple]] = {}
+    for table, name, command, using, check in _rows("SELECT tablename, policyname, cmd, qual, with_check FROM pg_policies"):
+        policies.setdefault(table, {})[name] = (command, using, check)
+    found = sorted(tenant_tables())
+    assert len(found) >= 25
+    for table, column, shared in found:
+        assert forced[table], f"{table} has no forced row-level security: add protect({table!r}) to its migration"
+        own = policies[table].pop("tenant")
+        assert own[0] == "ALL"
+        assert own[1] == own[2], "what is written is held to what may be seen"
+        assert column in own[1]
+        assert ("COALESCE(" + column) in own[1] if shared else True, f"{table}.{column} may be null: protect it as shared"
+        assert list(policies.pop(table)) == (["installation"] if shared else [])
+    assert not policies
