@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kb import store_removals, vector_stores
-from kb.models import Chunk, EmbeddingSpace, KnowledgeBase
+from kb.models import Chunk, KnowledgeBase
 from kb.stores.base import Place
 
 PAGE = 10_000
@@ -41,4 +41,4 @@ def remove_points(knowledge_base: KnowledgeBase, *, space: int, store: Mapping[s
 
 
 def _place(knowledge_base: KnowledgeBase, space: int) -> Place:
-    return Place(knowledge_base.organization_id, knowledge_base.pk, EmbeddingSpace(pk=space))
+    return vector_stores.place_of(knowledge_base.organization_id, knowledge_base.pk, space)

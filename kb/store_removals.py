@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from config.errors import LecternError
 from kb import vector_stores
-from kb.models import Chunk, EmbeddingSpace, KnowledgeBase, StoreRemoval, StoreUse
+from kb.models import Chunk, KnowledgeBase, StoreRemoval, StoreUse
 from kb.stores.base import Place, StoreUnavailable
 
 log = logging.getLogger(__name__)
@@ -124,7 +124,7 @@ def _remove(row: StoreRemoval) -> None:
             return
     elif KnowledgeBase.objects.filter(id=row.kb).exists():
         return
-    place = Place(row.organization_id, row.kb, EmbeddingSpace(pk=row.space))
+    place = vector_stores.place_of(row.organization_id, row.kb, row.space)
     vector_stores.open_for(row.organization_id, row.store).remove(place, chunks)
 
 

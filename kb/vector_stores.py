@@ -7,7 +7,7 @@ from uuid import UUID
 
 from config import secrets
 from config.errors import Conflict, InvalidInput
-from kb.models import Chunk, Document, EmbeddingSpace, KnowledgeBase, KnowledgeBaseVersion, Secret, StoreUse
+from kb.models import DIMENSIONS, Chunk, Document, EmbeddingSpace, KnowledgeBase, KnowledgeBaseVersion, Secret, StoreUse
 from kb.schemas import load_stored
 from kb.schemas.store import Store
 from kb.stores.base import Place, StoreRefused, StoreSpec, VectorStore
@@ -54,10 +54,16 @@ def stores_of(knowledge_base: KnowledgeBase) -> dict[int, dict[str, Any]]:
     return dict(StoreUse.objects.filter(kb=knowledge_base.pk).values_list("space", "store"))
 
 
+def place_of(organization_id: UUID, knowledge_base_id: UUID, space: int) -> Place:
+    """Also of a space that is gone meanwhile, as with an organization's own model: its collection goes by its number."""
+    found = EmbeddingSpace.objects.filter(id=space).first() or EmbeddingSpace(id=space, dimension=DIMENSIONS[0])
+    return Place(organization_id, knowledge_base_id, found)
+
+
 def require_answer(document_id: UUID | None) -> None:
     """Raise StoreUnavailable or StoreRefused while the external store of a document's knowledge base could not remove its points."""
     for used in StoreUse.objects.filter(kb__in=Document.objects.filter(id=document_id).values("knowledge_base_id")):
-        place = Place(used.organization_id, used.kb, EmbeddingSpace(pk=used.space))
+        place = place_of(used.organization_id, used.kb, used.space)
         open_for(used.organization_id, used.store).chunks_after(place, _BEYOND, 1)
 
 
