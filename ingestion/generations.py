@@ -10,8 +10,8 @@ from ingestion.reading import with_context
 from kb import blobs
 from kb.models import Chunk, Document
 from kb.stores.words import WordRow
-from kb.words.analysis import document_terms
-from kb.words.hashing import hash_counts
+from kb.words.analysis import document_terms, written_words
+from kb.words.hashing import hash_counts, hash_written
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,10 @@ class Passage:
     pages: tuple[int | None, int | None]
     counts: dict[int, int]
     length: int
+    written: frozenset[tuple[str, int]]
 
     def words(self, chunk: int) -> WordRow:
-        return WordRow(chunk, self.counts, self.length)
+        return WordRow(chunk, self.counts, self.length, self.written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +61,10 @@ def prepare(item: RunItem, *, configured_language: str) -> Generation:
     passages = []
     for ordinal, ((start, end, path, tokens, header, context), digest) in enumerate(zip(item.passages, item.text_hashes, strict=True)):
         text = markdown[start:end]
-        counts, length = document_terms(with_context(context, text), language)
-        passages.append(
-            Passage(ordinal, start, end, path, tokens, header, text, bytes(digest), _pages(spans, start, end), hash_counts(counts), length)
-        )
+        said = with_context(context, text)
+        counts, length = document_terms(said, language)
+        words = (hash_counts(counts), length, hash_written(written_words(said, language)))
+        passages.append(Passage(ordinal, start, end, path, tokens, header, text, bytes(digest), _pages(spans, start, end), *words))
     return Generation(item, passages, language)
 
 

@@ -139,6 +139,7 @@ def document_of(model: EmbeddingModel) -> dict[str, Any]:
         "query_prefix": model.query_prefix,
         "document_prefix": model.document_prefix,
         "is_default": model.is_default,
+        "vector_index": model.vector_index,
         "price_per_million_tokens": None if price is None else float(price),
     }
 

@@ -49,6 +49,14 @@ class Shelf:
         """Whether a store over a network is asked."""
         return any(space.pk in self.contents[target.id].stores for target in self.targets for space in self.spaces)
 
+    @property
+    def ef_search(self) -> int | None:
+        """The most that any of them asks for."""
+        return max((target.ef_search for target in self.targets if target.ef_search), default=None)
+
+    def size_in(self, knowledge_bases: Sequence[UUID]) -> int:
+        return sum(self.contents[kb].chunks for kb in knowledge_bases)
+
     def ids_in(self, space: EmbeddingSpace) -> list[UUID]:
         return [target.id for target in self.targets if space.pk in self.contents[target.id].spaces]
 
@@ -107,7 +115,9 @@ def shelve(query: Query, contents: dict[UUID, Contents]) -> list[Shelf]:
     ones only merged."""
     filled = sorted((target for target in query.targets if target.id in contents), key=_shelf_of)
     wanted = {space for target in filled if target.mode != "keyword" for space in contents[target.id].spaces}
-    spaces = {space.pk: space for space in EmbeddingSpace.objects.select_related("embedding_model").filter(pk__in=wanted)} if wanted else {}
+    spaces = {target.space.pk: target.space for target in filled if target.space is not None}
+    if others := wanted - spaces.keys():
+        spaces |= {space.pk: space for space in EmbeddingSpace.objects.select_related("embedding_model").filter(pk__in=others)}
     shelves = []
     for (mode, keyword, floor), group in groupby(filled, key=_shelf_of):
         targets = tuple(group)
@@ -177,14 +187,20 @@ def _search_vectors(
             findings.encoding_error = str(error)
             continue
         started = perf_counter()
-        found, narrowed = region.search(vector, limit=depth, documents=scope["documents"])
+        found, narrowed = region.search(
+            vector,
+            limit=depth,
+            documents=scope["documents"],
+            ef_search=shelf.ef_search,
+            size=shelf.size_in(region.knowledge_bases),
+        )
         findings.is_unfiltered |= not narrowed
         spent = findings.clock("vectors", started)
         findings.plans.append(f"vectors: {found.plan}")
         if query.explain:
             bases = region.knowledge_bases
             asked = {"mode": shelf.mode, "bases": bases, "scope": scope, "depth": depth, "found": len(found.rows), "spent": spent}
-            findings.sides.append(vector_side(region.space, found.plan, **asked))
+            findings.sides.append(vector_side(region.space, found.plan, ef=shelf.ef_search, **asked))
         near += found.rows
         more |= len(found.rows) >= depth and found.rows[-1][1] >= least
     return near, more

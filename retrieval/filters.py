@@ -3,23 +3,21 @@
     {"type": "and", "filters": [{"type": "gte", "key": "year", "value": 2020}, {"type": "not", "filter": {"type": "eq", ...}}]}
 
 A key is a field of the document (FIELDS) or one of its metadata; `metadata.title` names a metadata key that is called like a field.
-Types count: 5 is not "5". A document without the key fulfils `ne`, `nin` and `exists: false` and nothing else.
+Metadata is compared as its knowledge base declares it, else as it is stored (`retrieval.metadata`). A document without the key fulfils
+`ne`, `nin` and `exists: false` and nothing else.
 """
 
 from __future__ import annotations
 
-from datetime import date, datetime, time
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from django.db.models import BooleanField, CharField, DateTimeField, ExpressionWrapper, F, Func, JSONField, Q, UUIDField, Value
+from django.db.models import CharField, DateTimeField, F, Q, UUIDField
 from django.db.models import Field as ModelField
-from django.db.models.functions import Coalesce
-from django.db.models.lookups import Exact, GreaterThan, GreaterThanOrEqual, IContains, LessThan, LessThanOrEqual
-from django.utils import timezone
 from pydantic import BaseModel, ConfigDict, Field
 
 from config.errors import InvalidInput
+from retrieval.metadata import NO_TYPES, MetadataTypes, Refused, compare, moment_condition
 
 MAX_DEPTH = 8
 MAX_CONDITIONS = 100
@@ -36,7 +34,7 @@ FIELDS: dict[str, tuple[str, ModelField]] = {
     "created_at": ("created_at", DateTimeField()),
     "ingested_at": ("last_ingested_at", DateTimeField()),
 }
-_ORDERED = {"gt": GreaterThan, "gte": GreaterThanOrEqual, "lt": LessThan, "lte": LessThanOrEqual}
+_ORDERED = ("gt", "gte", "lt", "lte")
 _METADATA = "metadata."
 
 Text = Annotated[str, Field(max_length=MAX_TEXT)]
@@ -49,12 +47,12 @@ class _Part(BaseModel):
 
 class Comparison(_Part):
     """One condition. `in` and `nin` take a list, `exists` true or false, the others one value; `contains` means part of a text (capitals do
-    not count) or one entry of a list."""
+    not count) or one entry of a list. Where a document holds a list (`tags`), `eq` and `in` mean that it holds (one of) the values."""
 
     type: Literal["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "exists"]
     key: str = Field(min_length=1, max_length=200, description=f"A metadata key, or one of: {', '.join(FIELDS)}.")
     value: Scalar | Annotated[list[Scalar], Field(max_length=MAX_VALUES)] = Field(
-        description="Text, number, boolean or a list of them. Dates are ISO 8601."
+        description="Text, number, boolean or a list of them. Dates are ISO 8601; a date without a time is the whole day."
     )
 
 
@@ -75,15 +73,16 @@ Group.model_rebuild()
 Negation.model_rebuild()
 
 
-def compile_filter(condition: Comparison | Group | Negation, *, path: str = "filters") -> Q:
-    """The condition on rows of Document. `InvalidInput` names the place of what cannot be asked."""
-    return _Compiler().compile(condition, path, 1)
+def compile_filter(condition: Comparison | Group | Negation, *, types: MetadataTypes = NO_TYPES, path: str = "filters") -> Q:
+    """The condition on rows of Document. `InvalidInput` names the place of what cannot be asked, and the keys that can."""
+    return _Compiler(types).compile(condition, path, 1)
 
 
 class _Compiler:
     """Counts what it has seen: a filter is part of every statement of a search."""
 
-    def __init__(self) -> None:
+    def __init__(self, types: MetadataTypes) -> None:
+        self.types = types
         self.seen = 0
 
     def compile(self, condition: Comparison | Group | Negation, path: str, depth: int) -> Q:
@@ -95,7 +94,7 @@ class _Compiler:
         if isinstance(condition, Negation):
             return ~self.compile(condition.filter, f"{path}.filter", depth + 1)
         if isinstance(condition, Comparison):
-            return _leaf(condition, path)
+            return _leaf(condition, self.types, path)
         parts = [self.compile(part, f"{path}.filters[{i}]", depth + 1) for i, part in enumerate(condition.filters)]
         found = parts[0]
         for part in parts[1:]:
@@ -103,7 +102,7 @@ class _Compiler:
         return found
 
 
-def _leaf(condition: Comparison, path: str) -> Q:
+def _leaf(condition: Comparison, types: MetadataTypes, path: str) -> Q:
     kind, value = condition.type, condition.value
     if kind in ("in", "nin"):
         if not isinstance(value, list):
@@ -114,8 +113,19 @@ def _leaf(condition: Comparison, path: str) -> Q:
         raise _refused(f"{path}.value", "must be true or false for `exists`.")
     field = FIELDS.get(condition.key)
     positive = {"ne": "eq", "nin": "in"}.get(kind, kind)
-    found = _on_metadata(condition, positive) if field is None else _on_field(*field, condition, positive, path)
+    found = _on_metadata(condition, types, positive, path) if field is None else _on_field(*field, condition, positive, path)
     return ~found if kind in ("ne", "nin") or (kind == "exists" and value is False) else found
+
+
+def _on_metadata(condition: Comparison, types: MetadataTypes, kind: str, path: str) -> Q:
+    name = condition.key.removeprefix(_METADATA) or condition.key
+    if not types.knows(name):
+        known = ", ".join(sorted([*FIELDS, *types.by_key]))
+        raise _refused(f"{path}.key", f"'{name[:100]}' is no key of these knowledge bases. Known: {known}.")
+    try:
+        return compare(name, kind, condition.value, types.by_key.get(name))
+    except Refused as refused:
+        raise _refused(f"{path}.{refused.part}", f"{refused} for {condition.key}.") from None
 
 
 def _on_field(column: str, field: ModelField, condition: Comparison, kind: str, path: str) -> Q:
@@ -125,12 +135,23 @@ def _on_field(column: str, field: ModelField, condition: Comparison, kind: str, 
     if (kind in _ORDERED and not is_time) or (kind == "contains" and not is_text):
         raise _refused(f"{path}.type", f"`{kind}` cannot be asked of {condition.key}.")
     given = condition.value if isinstance(condition.value, list) else [condition.value]
+    if is_time:
+        # Null where a time is not set yet: a condition on it does not hold, and its negation does.
+        return Q(**{f"{column}__isnull": False}) & _at_times(column, kind, given, path, condition.key)
     values = [_typed(field, value, path, condition.key) for value in given]
     if kind == "in":
         return Q(**{f"{column}__in": values})
-    lookup = {"eq": "exact", "contains": "icontains"}.get(kind, kind)
-    # Null where a time is not set yet: a condition on it does not hold, and its negation does.
-    return Q(**{f"{column}__{lookup}": values[0]}) & (Q(**{f"{column}__isnull": False}) if is_time else Q())
+    return Q(**{f"{column}__{'icontains' if kind == 'contains' else 'exact'}": values[0]})
+
+
+def _at_times(column: str, kind: str, given: list[Any], path: str, key: str) -> Q:
+    found = Q(pk__in=[])
+    for value in given:
+        try:
+            found |= moment_condition(F(column), "eq" if kind == "in" else kind, value)
+        except Refused as refused:
+            raise _refused(f"{path}.{refused.part}", f"{refused} for {key}.") from None
+    return found
 
 
 def _typed(field: ModelField, value: Any, path: str, key: str) -> Any:
@@ -139,54 +160,9 @@ def _typed(field: ModelField, value: Any, path: str, key: str) -> Any:
     if isinstance(field, CharField):
         return value
     try:
-        return UUID(value) if isinstance(field, UUIDField) else _moment(value)
+        return UUID(value)
     except ValueError:
-        form = "an id (a UUID)" if isinstance(field, UUIDField) else "a date or time such as 2026-01-31 or 2026-01-31T12:00:00Z"
-        raise _refused(f"{path}.value", f"must be {form} for {key}.") from None
-
-
-def _moment(text: str) -> datetime:
-    try:
-        moment = datetime.combine(date.fromisoformat(text), time.min)
-    except ValueError:
-        moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else timezone.make_aware(moment, timezone.get_default_timezone())
-
-
-def _on_metadata(condition: Comparison, kind: str) -> Q:
-    value: Any = condition.value
-    name = condition.key.removeprefix(_METADATA) or condition.key
-    stored = Func(F("metadata"), Value(name, CharField()), function="jsonb_extract_path", output_field=JSONField())
-    type_of = Func(stored, function="jsonb_typeof", output_field=CharField())
-    if kind == "exists":
-        return _certain(Exact(type_of, Value("null", CharField())), default=True, negated=True)
-    if kind == "eq":
-        return _certain(Exact(stored, _json(value)))
-    if kind == "in":
-        found = Q(pk__in=[])
-        for one in value:
-            found |= _certain(Exact(stored, _json(one)))
-        return found
-    if kind == "contains":
-        holds = Func(stored, _json([value]), template="(%(expressions)s)", arg_joiner=" @> ", output_field=BooleanField())
-        found = _certain(Exact(type_of, Value("array", CharField()))) & _certain(holds)
-        if isinstance(value, str):
-            text = Func(F("metadata"), Value(name, CharField()), function="jsonb_extract_path_text", output_field=CharField())
-            found |= _certain(Exact(type_of, Value("string", CharField()))) & _certain(IContains(text, value))
-        return found
-    # Numbers are compared with numbers and text with text: in JSON's own order every text stands below every number.
-    kind_of_value = "boolean" if isinstance(value, bool) else "string" if isinstance(value, str) else "number"
-    return _certain(Exact(type_of, Value(kind_of_value, CharField()))) & _certain(_ORDERED[kind](stored, _json(value)))
-
-
-def _json(value: Any) -> Value:
-    return Value(value, JSONField())
-
-
-def _certain(condition: Any, *, default: bool = False, negated: bool = False) -> Q:
-    """Never null, so that a negation means what it says."""
-    found = Q(Coalesce(ExpressionWrapper(condition, BooleanField()), Value(default)))
-    return ~found if negated else found
+        raise _refused(f"{path}.value", f"must be an id (a UUID) for {key}.") from None
 
 
 def _refused(path: str, message: str) -> InvalidInput:

@@ -10,10 +10,12 @@ from django.db.models import F, Q
 from config.errors import InvalidInput, NotFound
 from kb import access, schemas
 from kb.access import Actor
-from kb.models import Document, KnowledgeBase, Reranker
+from kb.models import Document, EmbeddingSpace, KnowledgeBase, Reranker
 from kb.schemas.retrieval_settings import Fusion, MinScore, RetrievalSettings
+from kb.stores.contents import holds_private
 from retrieval.filters import compile_filter
 from retrieval.fusion import Weights
+from retrieval.metadata import merge_types
 from retrieval.requests import FusionWeights, MinScores, Mode, SearchRequest
 
 T = TypeVar("T")
@@ -22,7 +24,15 @@ MAX_HITS = 100
 # Candidates among which variety is looked for.
 MOST_DIVERSE = 100
 _SETTINGS_KEPT = 1024
-_settings: dict[UUID, RetrievalSettings] = {}
+_settings: dict[UUID, "Settings"] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a version of a knowledge base says of searching it; `metadata` are declared types by key."""
+
+    retrieval: RetrievalSettings
+    metadata: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +61,8 @@ class Target:
     max_per_document: int
     collapse_duplicates: bool
     weights: Weights
+    ef_search: int | None
+    space: EmbeddingSpace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +100,14 @@ class Query:
 
 def make_query(actor: Actor, request: SearchRequest) -> Query:
     """`NotFound` for a knowledge base that is absent or foreign, `InvalidInput` for a filter that cannot be asked."""
-    filters = compile_filter(request.filters) if request.filters is not None else None
-    targets = tuple(_target(row, request) for row in _knowledge_bases(actor, request.knowledge_bases))
+    rows = _knowledge_bases(actor, request.knowledge_bases)
+    targets = tuple(_target(row, request) for row in rows)
+    filters = None
+    if request.filters is not None:
+        filters = compile_filter(request.filters, types=merge_types(_settings_of(row).metadata for row in rows))
     readable = access.readable(actor)
-    hides = access.hidden_documents(actor, [target.id for target in targets]).exists()
+    ids = [target.id for target in targets]
+    hides = holds_private(ids) and access.hidden_documents(actor, ids).exists()
     if hides:
         filters = readable if filters is None else filters & readable
     limit = request.max_results or min(sum(target.max_results for target in targets), MAX_HITS)
@@ -121,7 +137,9 @@ def _asked_about(actor: Actor, named: Sequence[str]) -> dict[UUID, Document | No
 
 
 def _knowledge_bases(actor: Actor, named: list[str] | None) -> list[KnowledgeBase]:
-    rows = access.knowledge_bases(actor).select_related("current").filter(current__isnull=False)
+    # Without the documents of versions, which may be long: those that were read are kept (_settings_of).
+    rows = access.knowledge_bases(actor).select_related("current", "space__embedding_model").filter(current__isnull=False)
+    rows = rows.defer("description", "current__document", "current__comment")
     if named is None:
         # Those of agents are searched by name only.
         return list(rows.filter(hidden=False).order_by("id"))
@@ -153,7 +171,7 @@ def _rerankers(actor: Actor, targets: tuple[Target, ...], *, asked: str | None) 
 
 
 def _target(row: KnowledgeBase, request: SearchRequest) -> Target:
-    own = _settings_of(row)
+    own = _settings_of(row).retrieval
     mode: Mode = request.mode or own.mode
     return Target(
         id=row.id,
@@ -169,6 +187,8 @@ def _target(row: KnowledgeBase, request: SearchRequest) -> Target:
         max_per_document=_asked(request.max_per_document, own.max_per_document),
         collapse_duplicates=_asked(request.collapse_duplicates, own.collapse_duplicates),
         weights=_weights(own.fusion, request.fusion),
+        ef_search=_asked(request.ef_search, own.ef_search),
+        space=row.space,
     )
 
 
@@ -181,13 +201,14 @@ def _weights(own: Fusion, asked: FusionWeights | None) -> Weights:
     return Weights(keyword=_asked(asked.keyword_weight, own.keyword_weight), floor=_asked(asked.vector_floor, own.vector_floor))
 
 
-def _settings_of(row: KnowledgeBase) -> RetrievalSettings:
+def _settings_of(row: KnowledgeBase) -> Settings:
     """Kept by version, because a version never changes and reading a document with many sources takes longer than a search."""
     found = _settings.get(row.current_id)
     if found is None:
         if len(_settings) >= _SETTINGS_KEPT:
             _settings.clear()
-        found = _settings[row.current_id] = schemas.load_stored(row.current.document).retrieval
+        document = schemas.load_stored(row.current.document)
+        found = _settings[row.current_id] = Settings(document.retrieval, {key: rule.type for key, rule in document.metadata.items()})
     return found
 
 

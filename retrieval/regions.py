@@ -24,13 +24,22 @@ class Region:
     knowledge_bases: Sequence[UUID]
     store: Mapping[str, Any] | None = None
 
-    def search(self, vector: np.ndarray, *, limit: int, documents: QuerySet[Document] | None) -> tuple[VectorMatches, bool]:
-        """The nearest, and whether only what `documents` names is among them: an external store is told ids, and not too many."""
+    def search(
+        self,
+        vector: np.ndarray,
+        *,
+        limit: int,
+        documents: QuerySet[Document] | None,
+        ef_search: int | None = None,
+        size: int | None = None,
+    ) -> tuple[VectorMatches, bool]:
+        """The nearest, and whether only what `documents` names is among them: an external store is told ids, and not too many. `ef_search`
+        is how hard an index looks, `size` how many chunks the knowledge bases hold."""
         if self.store is None:
-            return search_vectors(**self._scope(), query=vector, limit=limit, documents=documents), True
+            return search_vectors(**self._scope(), query=vector, limit=limit, documents=documents, ef_search=ef_search, size=size), True
         named = None if documents is None else self._name(documents)
         narrowed = documents is None or named is not None
-        return self._ask(vector, limit=limit, documents=named), narrowed
+        return self._ask(vector, limit=limit, documents=named, ef_search=ef_search, size=size), narrowed
 
     def cosines(self, vector: np.ndarray, chunks: Sequence[int]) -> dict[int, float]:
         """Of those chunks that lie here."""

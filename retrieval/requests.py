@@ -16,6 +16,8 @@ Score = Annotated[float, Field(ge=0, le=1)]
 
 
 def says_something(text: str) -> str:
+    """NUL, which no database stores, is a space: nothing typed is an error but to type nothing."""
+    text = text.replace("\x00", " ")
     if not text.strip():
         raise ValueError("it is empty; write what you are looking for")
     return text
@@ -59,6 +61,9 @@ class SearchSettings(_Request):
     max_per_document: int | None = Field(None, ge=0, le=100, description="The most hits of one document; 0 for no limit.")
     collapse_duplicates: bool | None = Field(None, description="Nearly the same text in several documents is one hit.")
     fusion: FusionWeights | None = Field(None, description="How hybrid mode puts vectors and words together.")
+    ef_search: int | None = Field(
+        None, ge=10, le=1000, description="Candidates that a vector index keeps while it looks: more find more of the nearest."
+    )
     neighbours: int | None = Field(None, ge=0, le=5, description="Chunks before and after a hit that are joined to it.")
 
 

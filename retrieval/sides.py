@@ -11,9 +11,18 @@ from retrieval.explanation import ExplainedSide
 
 
 def vector_side(
-    space: EmbeddingSpace, plan: str, *, mode: str, bases: Sequence[UUID], scope: dict[str, Any], depth: int, found: int, spent: float
+    space: EmbeddingSpace,
+    plan: str,
+    *,
+    mode: str,
+    bases: Sequence[UUID],
+    scope: dict[str, Any],
+    depth: int,
+    found: int,
+    spent: float,
+    ef: int | None = None,
 ) -> ExplainedSide:
-    """`scope` is what the search was narrowed by: `organization`, and `documents` or None."""
+    """`scope` is what the search was narrowed by: `organization`, and `documents` or None. `ef` is what was asked of an index."""
     settled, rows = Scope(scope["organization"], bases, scope["documents"]).settle()
     ours = plan in vectors.PLANS
     return ExplainedSide(
@@ -24,7 +33,7 @@ def vector_side(
         plan=plan,
         in_scope=rows if ours else None,
         exact_up_to=(vectors.EXACT_ROWS_OF_DOCUMENTS if settled.is_narrowed else vectors.EXACT_ROWS) if ours else None,
-        ef_search=vectors.ef_for(depth) if ours and plan != vectors.EXACT else None,
+        ef_search=vectors.ef_for(depth, ef) if ours and plan != vectors.EXACT else None,
         depth=depth,
         found=found,
         milliseconds=round(spent, 2),

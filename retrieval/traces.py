@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.conf import settings
+from django.db import connection
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
@@ -26,8 +27,11 @@ QUERY_KEPT = 10_000
 
 
 def write_trace(actor: Actor, query: Query, outcome: Outcome) -> UUID:
-    """One insert, in a transaction of its own unless the caller has one."""
-    trace = RetrievalTrace.objects.create(
+    """One insert, in a transaction of its own unless the caller has one.
+
+    Nobody waits until it is on the disk: when Postgres crashes, the traces of the last second are lost, and nothing else.
+    """
+    trace = RetrievalTrace(
         organization=actor.organization,
         query=query.text[:QUERY_KEPT],
         mode=query.mode,
@@ -49,7 +53,23 @@ def write_trace(actor: Actor, query: Query, outcome: Outcome) -> UUID:
         private=outcome.names_private
         or any(document.private for hit in outcome.hits for document in (hit.document, *(twin.document for twin in hit.also_in))),
     )
+    _insert(trace)
     return trace.id
+
+
+def _insert(trace: RetrievalTrace) -> None:
+    if connection.in_atomic_block:
+        trace.save(force_insert=True)
+        return
+    fields = trace._meta.concrete_fields
+    columns = ", ".join(f'"{field.column}"' for field in fields)
+    values = ", ".join(f"%s::{field.db_type(connection)}" for field in fields)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {trace._meta.db_table} ({columns}) SELECT {values}"  # noqa: S608 - names are the model's, values are parameters
+            " FROM (SELECT set_config('synchronous_commit', 'off', true)) AS not_waiting",
+            [field.get_db_prep_save(field.pre_save(trace, add=True), connection) for field in fields],
+        )
 
 
 def describe_target(target: Target) -> dict[str, Any]:
@@ -68,6 +88,7 @@ def describe_target(target: Target) -> dict[str, Any]:
         "max_per_document": target.max_per_document,
         "collapse_duplicates": target.collapse_duplicates,
         "fusion": {"keyword_weight": target.weights.keyword, "vector_floor": target.weights.floor},
+        "ef_search": target.ef_search,
     }
 
 

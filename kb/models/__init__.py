@@ -6,6 +6,7 @@ from kb.models.documents import Blob, Chunk, Document, File
 from kb.models.knowledge_bases import KnowledgeBase, KnowledgeBaseVersion, Source
 from kb.models.rerankers import Reranker
 from kb.models.spaces import DIMENSIONS, EmbeddingModel, EmbeddingSpace
+from kb.models.spellings import LexicalWord
 from kb.models.stores import StoreRemoval, StoreUse
 from kb.models.tenants import ApiKey, Grant, IdempotencyKey, Membership, Organization, Role, Secret, User
 from kb.models.uploads import Upload
@@ -28,6 +29,7 @@ __all__ = [
     "IdempotencyKey",
     "KnowledgeBase",
     "KnowledgeBaseVersion",
+    "LexicalWord",
     "Membership",
     "Organization",
     "Reranker",

@@ -26,6 +26,12 @@ class EmbeddingModel(Row):
     document_prefix = models.CharField(max_length=500, blank=True, default="")
     price_per_million_tokens = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
     is_default = models.BooleanField(default=False)
+    vector_index = models.CharField(
+        max_length=16,
+        choices=[("halfvec", "halfvec"), ("binary", "binary")],
+        default="halfvec",
+        help_text="What the index of a large space is made of: the vectors, or their signs, which take a tenth of the room.",
+    )
 
     class Meta:
         constraints = [

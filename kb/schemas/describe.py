@@ -14,6 +14,7 @@ from kb.schemas.chunking import Chunking
 from kb.schemas.embedding_model import EmbeddingModelInput
 from kb.schemas.knowledge_base import KnowledgeBaseDocument
 from kb.schemas.languages import NAMES
+from kb.schemas.metadata import MetadataField
 from kb.schemas.policy import PolicyChunking, PolicyDocument, Table, Transcription, Vision
 from kb.schemas.providers import PROVIDERS, ProviderRules
 from kb.schemas.reranker import RERANKERS, RerankerInput
@@ -55,6 +56,7 @@ _SECTIONS: tuple[tuple[str, str, type[BaseModel], str], ...] = (
     ("Lowest scores", "retrieval.min_score.", MinScore, ""),
     ("Fusion", "retrieval.fusion.", Fusion, ""),
     ("Budget", "budget.", Budget, ""),
+    ("Metadata", "metadata.KEY.", MetadataField, ""),
     ("Source", "sources[].", Source, _CRON),
     ("Web source", "sources[].web.", Web, ""),
     ("Upload source", "sources[].upload.", Upload, ""),

@@ -1,6 +1,6 @@
 """A row of the registry of embedding models, as an operator writes it."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -33,6 +33,11 @@ class EmbeddingModelInput(Document):
     query_prefix: str = Field(default="", max_length=500, description="Put before a question, for models that want it.")
     document_prefix: str = Field(default="", max_length=500, description="Put before a document's chunk, for models that want it.")
     is_default: bool = Field(default=False, description="Used where a knowledge base names none; at most one per organization.")
+    vector_index: Literal["halfvec", "binary"] = Field(
+        default="halfvec",
+        description="Of what the index of a large space is made: `halfvec` of the vectors; `binary` of their signs, which takes a tenth of "
+        "the memory and then compares the vectors of some hundred candidates. May change at any time: a worker builds the other one.",
+    )
     price_per_million_tokens: float | None = Field(
         default=None, ge=0, description="To report and estimate cost, and for `budget.monthly_cost`."
     )

@@ -8,6 +8,7 @@ from kb.schemas.base import Document, Name, Text, fold
 from kb.schemas.budget import Budget
 from kb.schemas.chunking import Chunking
 from kb.schemas.languages import check_language
+from kb.schemas.metadata import Key, MetadataField
 from kb.schemas.retrieval_settings import RetrievalSettings
 from kb.schemas.source import Source
 from kb.schemas.store import Store
@@ -36,6 +37,12 @@ class KnowledgeBaseDocument(Document):
     )
     language: Annotated[Text, AfterValidator(check_language)] = Field(
         default="auto", description="Of the word index: `auto` detects it per document; `simple` does not stem; else a name or ISO code."
+    )
+    metadata: dict[Key, MetadataField] = Field(
+        default_factory=dict,
+        max_length=200,
+        description="What the metadata of documents holds, by key: `{type, description}`, or the type alone (`text`, `number`, `boolean`, "
+        "`date`, `list`). With any, a filter on another key is refused; with none, types are told from the values.",
     )
     sources: list[Source] = Field(default_factory=list, max_length=1000, description="Where documents come from; names are unique.")
 

@@ -44,6 +44,13 @@ class RetrievalSettings(Document):
         "`vector`).",
         json_schema_extra=_or_a_number,
     )
+    ef_search: int | None = Field(
+        default=None,
+        ge=10,
+        le=1000,
+        description="Candidates that a vector index keeps while it looks: more find more of the nearest, and take longer. None: twice what "
+        "is looked for, at least 100.",
+    )
     neighbours: int = Field(default=1, ge=0, le=5, description="Chunks before and after a hit that are joined to it.")
     rerank: Name | None = Field(default=None, description="Name of a registered reranker; none leaves the fused order.")
     rerank_depth: int = Field(default=50, ge=1, le=200, description="Candidates that the reranker reads; at least as many as are returned.")

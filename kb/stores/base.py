@@ -62,7 +62,9 @@ class Point:
 @dataclass(frozen=True, slots=True)
 class VectorQuery:
     """The nearest of some knowledge bases that share a space (not empty). `documents` narrows: ids (at most MOST_DOCUMENTS for a store
-    over a network), for pgvector also a query of them. `chunks` narrows to some chunks: their cosines are wanted."""
+    over a network), for pgvector also a query of them. `chunks` narrows to some chunks: their cosines are wanted. `ef_search` is how many
+    candidates an HNSW index keeps while it looks, where the store has a say in that; `size` how many chunks the knowledge
+    bases hold, where that is known."""
 
     organization: UUID
     knowledge_bases: Sequence[UUID]
@@ -71,6 +73,8 @@ class VectorQuery:
     limit: int
     documents: Collection[UUID] | QuerySet[Document] | None = None
     chunks: Collection[int] | None = None
+    ef_search: int | None = None
+    size: int | None = None
 
     @property
     def asks_nothing(self) -> bool:

@@ -46,3 +46,12 @@ def read_contents(*, organization: UUID, knowledge_bases: Sequence[UUID]) -> dic
 def _contents(chunks: int, length: int, spaces: list[int], stores: str | None) -> Contents:
     external = {int(space): store for space, store in json.loads(stores).items()} if stores else {}
     return Contents(chunks, length, tuple(sorted({*spaces, *external})), external)
+
+
+def holds_private(knowledge_bases: Sequence[UUID]) -> bool:
+    """Whether there are documents that not everybody may find: mostly there are none, and then no search need ask whose they are."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM kb_document WHERE knowledge_base_id = ANY(%s) AND visibility = 'private')", [list(knowledge_bases)]
+        )
+        return cursor.fetchone()[0]

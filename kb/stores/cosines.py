@@ -6,10 +6,10 @@ from uuid import UUID
 
 import numpy as np
 from django.db import connection
-from pgvector import HalfVector
 from psycopg import sql
 
 from kb.models.spaces import EmbeddingSpace
+from kb.stores import wire
 from kb.stores.tables import embedding_table
 
 
@@ -24,5 +24,5 @@ def read_cosines(
         " WHERE space = %s AND kb = ANY(%s) AND chunk = ANY(%s) AND organization = %s"
     ).format(table=embedding_table(space.dimension))
     with connection.cursor() as cursor:
-        cursor.execute(statement, [HalfVector(query).to_text(), space.pk, list(knowledge_bases), list(chunks), organization])
+        cursor.execute(statement, [wire.halfvec_text(query), space.pk, list(knowledge_bases), list(chunks), organization])
         return {chunk: similarity for chunk, similarity in cursor.fetchall() if not math.isnan(similarity)}

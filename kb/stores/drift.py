@@ -7,6 +7,7 @@ from django.db import connection, transaction
 from psycopg import sql
 
 from kb.models.knowledge_bases import KnowledgeBase
+from kb.stores import spellings
 from kb.stores.tables import embedding_table
 
 
@@ -50,7 +51,8 @@ def drift(knowledge_base: KnowledgeBase, *, vectors_are_here: bool = True) -> Dr
             _count(sql.SQL("SELECT count(*) ") + _WITHOUT_CHUNK.format(table=table, more=more), knowledge_base)
             for table, more in _vector_tables(knowledge_base)
         ),
-        orphan_words=_count(sql.SQL("SELECT count(*) ") + _WITHOUT_CHUNK.format(table=words, more=_ANY), knowledge_base),
+        orphan_words=_count(sql.SQL("SELECT count(*) ") + _WITHOUT_CHUNK.format(table=words, more=_ANY), knowledge_base)
+        + spellings.count_orphans(knowledge_base.pk),
     )
 
 
@@ -62,6 +64,7 @@ def remove_orphans(knowledge_base: KnowledgeBase) -> int:
         for table, more in tables:
             cursor.execute(sql.SQL("DELETE ") + _WITHOUT_CHUNK.format(table=table, more=more), _named(knowledge_base))
             removed += cursor.rowcount
+        removed += spellings.remove_orphans(knowledge_base.pk)
     return removed
 
 

@@ -39,7 +39,9 @@ class PgVectorStore:
         if query.chunks is not None:
             found = read_cosines(query=query.vector, chunks=list(query.chunks), **scope)
             return VectorMatches(sorted(found.items(), key=lambda row: (-row[1], row[0]))[: query.limit], True, EXACT)
-        return search_vectors(query=query.vector, limit=query.limit, documents=query.documents, **scope)
+        return search_vectors(
+            query=query.vector, limit=query.limit, documents=query.documents, ef_search=query.ef_search, size=query.size, **scope
+        )
 
     def chunks_after(self, place: Place, after: int, limit: int) -> list[int]:
         statement = sql.SQL(

@@ -1,10 +1,13 @@
 """Settings of the planner for one statement, where its own choice was measured to be several times slower."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
 
 from django.db import connection, transaction
 
+# What no other statement reads is not taken back.
+_OF_AN_INDEX = "hnsw."
 # Only bitmaps are left: the planner would rather read every row and compare arrays.
 BY_BITMAP = {"enable_seqscan": "off", "enable_indexscan": "off"}
 # Chunks of some documents are fetched one by one from a cache that mostly holds them; the default presumes a spinning disk and reads all.
@@ -13,29 +16,16 @@ BY_DOCUMENT = {"random_page_cost": "1.1"}
 BY_ARRAY = {"enable_seqscan": "off"}
 
 
-@contextmanager
-def planner(settings: Mapping[str, str]) -> Iterator[None]:
-    """Ends with the transaction that it opens; inside a caller's transaction the settings found are put back.
+def fetch_all(statement: str, parameters: Sequence[Any] | Mapping[str, Any], settings: Mapping[str, str]) -> list[tuple]:
+    """The rows of a statement that is planned under some settings, which end with it: all in one message, without a round trip more.
 
-    pgvector's own are unknown to a connection that has not used it yet: those have nothing to be put back to, and every search sets them.
+    The parameters are bound by psycopg before it is sent (Django's default), so a message may hold several statements.
     """
-    if not connection.in_atomic_block:
-        with transaction.atomic():
-            _set(settings)
-            yield
-        return
-    before = _set(settings)
-    yield
-    _set(before)
-
-
-def _set(settings: Mapping[str, str]) -> dict[str, str]:
-    """What stood there before, in the same round trip."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "WITH found AS MATERIALIZED ("
-            "SELECT name, value, current_setting(name, true) AS before FROM unnest(%s::text[], %s::text[]) AS wanted(name, value)"
-            ") SELECT name, before, set_config(name, value, true) FROM found",
-            [list(settings), list(settings.values())],
-        )
-        return {name: before for name, before, _ in cursor.fetchall() if before}
+    before = "".join(f"SET LOCAL {name} = {value}; " for name, value in settings.items())
+    after = "".join(f"; SET LOCAL {name} TO DEFAULT" for name in settings if not name.startswith(_OF_AN_INDEX))
+    within = transaction.atomic() if settings and not connection.in_atomic_block else nullcontext()
+    with within, connection.cursor() as cursor:
+        cursor.execute(before + statement + after, parameters)
+        for _ in settings:
+            cursor.nextset()
+        return cursor.fetchall()

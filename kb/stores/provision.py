@@ -17,8 +17,8 @@ from psycopg import errors, sql
 from config.errors import Conflict, Unavailable
 from kb.models.knowledge_bases import KnowledgeBase
 from kb.models.spaces import EmbeddingSpace
-from kb.stores.tables import LEAVES, embedding_name, index_name, leaf_name, space_name
-from kb.stores.vectors import EXACT_ROWS
+from kb.stores.tables import LEAVES, embedding_name, index_name, leaf_name, signs, space_name
+from kb.stores.vectors import EXACT_ROWS, forget_leaves
 
 OWNER = "owner"
 LOCK_TIMEOUT_MS = 2000
@@ -61,24 +61,32 @@ def drop_space(space: EmbeddingSpace) -> bool:
 
 
 def build_indexes(space: EmbeddingSpace) -> list[str]:
-    """Build what is missing: an HNSW index on each leaf above 20,000 rows, without blocking writers. Returns the names of those built.
+    """Build what is missing: an HNSW index on each leaf above 20,000 rows, of the kind that the model asks for, without blocking writers.
+    Returns the names of those built.
 
-    An index that a crash left invalid is dropped and built again; one that is being built right now is left alone.
+    An index that a crash left invalid is dropped and built again; one that is being built right now is left alone. One of the other kind
+    goes when the asked one stands.
     """
+    kind = space.embedding_model.vector_index
     built = []
     for remainder in range(LEAVES):
         leaf = leaf_name(space.dimension, space.pk, remainder)
         if not _exists(leaf) or not _exceeds(leaf, EXACT_ROWS):
             continue
-        name = index_name(leaf)
+        name = index_name(leaf, kind)
         state = _index_state(name)
-        if state == "valid" or _is_building(leaf):
+        if _is_building(leaf):
             continue
         if state == "invalid":
             logger.warning("Index %s is invalid, a build of it was cut off: building it again", name)
-            _execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(sql.Identifier(name)))
-        _build(leaf, name)
-        built.append(name)
+            _drop_index(name)
+        if state != "valid":
+            _build(leaf, name, "vector halfvec_cosine_ops" if kind == "halfvec" else f"{signs(space.dimension)} bit_hamming_ops")
+            built.append(name)
+        other = index_name(leaf, "binary" if kind == "halfvec" else "halfvec")
+        if _index_state(other) is not None:
+            _drop_index(other)
+    forget_leaves()
     return built
 
 
@@ -107,10 +115,14 @@ def _attach(space: EmbeddingSpace, name: str) -> None:
         cursor.execute(sql.SQL("ALTER TABLE {} ATTACH PARTITION {} FOR VALUES IN ({})").format(parent, partition, number))
 
 
-def _build(leaf: str, name: str) -> None:
-    statement = sql.SQL(
-        "CREATE INDEX CONCURRENTLY {} ON {} USING hnsw (vector halfvec_cosine_ops) WITH (m = {}, ef_construction = {})"
-    ).format(sql.Identifier(name), sql.Identifier(leaf), sql.Literal(M), sql.Literal(EF_CONSTRUCTION))
+def _drop_index(name: str) -> None:
+    _execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(sql.Identifier(name)))
+
+
+def _build(leaf: str, name: str, indexed: str) -> None:
+    statement = sql.SQL("CREATE INDEX CONCURRENTLY {} ON {} USING hnsw ({}) WITH (m = {}, ef_construction = {})").format(
+        sql.Identifier(name), sql.Identifier(leaf), sql.SQL(indexed), sql.Literal(M), sql.Literal(EF_CONSTRUCTION)
+    )
     started = time.monotonic()
     with _setting("maintenance_work_mem", MAINTENANCE_MEMORY):
         _execute(statement)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from contextlib import nullcontext
 from uuid import UUID
 
 import numpy as np
@@ -11,7 +10,7 @@ from pgvector import HalfVector
 from psycopg import sql
 
 from kb.models.spaces import EmbeddingSpace
-from kb.stores.planning import BY_ARRAY, planner
+from kb.stores.planning import BY_ARRAY, fetch_all
 from kb.stores.tables import embedding_table
 
 
@@ -61,6 +60,6 @@ def search_exactly(
         " ORDER BY (vector <=> %(vector)s::halfvec) + 0, chunk LIMIT %(limit)s"
     ).format(table=embedding_table(space.dimension), narrowed=narrowed)
     named = {"vector": HalfVector(query).to_text(), "space": space.pk, "organization": organization, "kb": knowledge_base, "limit": limit}
-    with planner(BY_ARRAY) if documents is not None else nullcontext(), connection.cursor() as cursor:
-        cursor.execute(statement, {**named, "documents": None if documents is None else list(documents)})
-        return [(chunk, cosine) for chunk, cosine in cursor.fetchall() if not math.isnan(cosine)]
+    given = {**named, "documents": None if documents is None else list(documents)}
+    rows = fetch_all(statement.as_string(None), given, {} if documents is None else BY_ARRAY)
+    return [(chunk, cosine) for chunk, cosine in rows if not math.isnan(cosine)]

@@ -38,19 +38,25 @@ class Scope:
     def ids(self) -> list[UUID]:
         return list(self.knowledge_bases)
 
-    def settle(self) -> tuple["Scope", int]:
-        """The scope with its documents named by id, and how many chunks are in it: good enough to choose a plan by.
+    def settle(self, size: int | None = None) -> tuple["Scope", int]:
+        """The scope with its documents named by id, and how many chunks are in it: good enough to choose a plan by. `size` is how many the
+        knowledge bases hold, where that is known.
 
         The planner guesses wildly how many documents a condition on metadata leaves; a list it can count.
         """
+        if not self.is_narrowed and size is not None:
+            return self, size
         with connection.cursor() as cursor:
             if not self.is_narrowed:
                 cursor.execute(_COUNT, [self.organization, self.ids()] * 2)
                 return self, cursor.fetchone()[0]
             condition, parameters = self._chosen_documents()
             documents = f"FROM kb_document WHERE {condition}"
-            cursor.execute(f"SELECT id, chunk_count {documents} LIMIT %s", [*parameters, MOST_NAMED + 1])
-            found = cursor.fetchall()
+            if isinstance(self.documents, QuerySet):
+                found = list(self._filtered(self.documents).values_list("id", "chunk_count")[: MOST_NAMED + 1])
+            else:
+                cursor.execute(f"SELECT id, chunk_count {documents} LIMIT %s", [*parameters, MOST_NAMED + 1])
+                found = cursor.fetchall()
             if len(found) <= MOST_NAMED:
                 return replace(self, documents=[row[0] for row in found], sources=None), sum(row[1] for row in found)
             cursor.execute(f"SELECT coalesce(sum(chunk_count), 0)::bigint {documents}", parameters)
@@ -95,7 +101,15 @@ class Scope:
         if not isinstance(self.documents, QuerySet):
             return f"{text} AND id = ANY(%s::uuid[])", [*parameters, list(self.documents)]
         try:
-            query, chosen = self.documents.order_by().values("pk").query.sql_with_params()
+            query, chosen = self._filtered(self.documents).values("pk").query.sql_with_params()
         except EmptyResultSet:
             return "false", []
         return f"{text} AND id IN ({query})", [*parameters, *chosen]
+
+    def _filtered(self, documents: QuerySet[Document]) -> QuerySet[Document]:
+        """A filter's own condition is asked of the knowledge bases' documents and of no others: no index serves its operators under
+        row-level security, and asked of the whole table they would cost what all tenants' documents cost."""
+        scope = {"organization_id": self.organization, "knowledge_base_id__in": self.ids()}
+        if self.sources is not None:
+            scope["source_id__in"] = list(self.sources)
+        return documents.filter(**scope).order_by()

@@ -30,5 +30,10 @@ def leaf_name(dimension: int, space: int, remainder: int) -> str:
     return f"{space_name(dimension, space)}_h{remainder:d}"
 
 
-def index_name(leaf: str) -> str:
-    return f"{leaf}_hnsw"
+def index_name(leaf: str, kind: str = "halfvec") -> str:
+    return f"{leaf}_hnsw" if kind == "halfvec" else f"{leaf}_bits"
+
+
+def signs(dimension: int, vector: str = "vector") -> str:
+    """SQL for the signs of a vector's numbers, as a `binary` index holds them: only written just so does the planner see the index."""
+    return f"(binary_quantize({vector})::bit({dimension:d}))"

@@ -6,8 +6,8 @@ milliseconds. So the number of rows in scope and its share of the index decide, 
 
 import math
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
+from time import monotonic
 from uuid import UUID
 
 import numpy as np
@@ -23,9 +23,9 @@ from kb.models.spaces import EmbeddingSpace
 from kb.stores import wire
 from kb.stores.base import VectorMatches
 from kb.stores.copying import copy_rows
-from kb.stores.planning import BY_ARRAY, BY_DOCUMENT, planner
+from kb.stores.planning import BY_ARRAY, BY_DOCUMENT, fetch_all
 from kb.stores.scope import Scope
-from kb.stores.tables import LEAVES, embedding_name, embedding_table, space_name
+from kb.stores.tables import LEAVES, embedding_name, embedding_table, signs, space_name
 
 EXACT_ROWS = 20_000
 # Chunks of chosen documents lie apart and are looked up: measured at 50,000, the index overtakes at some 5,000.
@@ -35,11 +35,20 @@ MAX_SCAN_TUPLES = 20_000
 LEAST_EF_SEARCH = 100
 # pgvector's own limit.
 MOST_EF_SEARCH = 1000
+# Signs tell directions roughly: so many times as many candidates as are wanted are measured by their vectors.
+OVERFETCH = 8
+LEAST_OVERFETCH = 200
 
 EXACT = "exact"
 HNSW = "hnsw"
+BINARY = "hnsw of signs"
 HNSW_THEN_EXACT = "hnsw, then exact"
-PLANS = (EXACT, HNSW, HNSW_THEN_EXACT)
+PLANS = (EXACT, HNSW, BINARY, HNSW_THEN_EXACT)
+
+# How long it is trusted that an index stands or not. One that went costs a slow search, a new one is used a little late.
+LEAVES_SECONDS = 10.0
+_LEAVES_KEPT = 1024
+_leaves_of: dict[tuple[int, tuple[UUID, ...]], tuple[float, list["Leaf"]]] = {}
 
 _COLUMNS = ("organization", "space", "kb", "chunk", "vector")
 _ROWS_A_BLOCK = 1000
@@ -53,10 +62,12 @@ class VectorRow:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One hash partition that holds knowledge bases in scope: its size by the planner's statistics, and whether its HNSW index is ready."""
+    """One hash partition that holds knowledge bases in scope: its size by the planner's statistics, and whether an HNSW index of its
+    vectors, or of their signs, is ready."""
 
     rows: int
     indexed: bool
+    binary: bool = False
 
 
 def add_vectors(*, organization: UUID, space: EmbeddingSpace, knowledge_base: UUID, rows: Sequence[VectorRow]) -> int:
@@ -113,29 +124,35 @@ def search_vectors(
     documents: Sequence[UUID] | QuerySet[Document] | None = None,
     sources: Sequence[UUID] | None = None,
     ef_search: int | None = None,
+    size: int | None = None,
 ) -> VectorMatches:
     """The nearest chunks of several knowledge bases that share a space. Fewer than `limit` come back only when no more exist.
 
-    `ef_search` is how many candidates HNSW keeps while it looks; None: twice the limit, at least 100, as `ef_for` says."""
-    vector = HalfVector(_checked([query], space.dimension)[0]).to_text()
-    scope, rows_in_scope = Scope(organization, knowledge_bases, documents, sources).settle()
+    `ef_search` is how many candidates an index keeps while it looks, 1 to 1,000: more find more, and take longer. None: twice the
+    limit, at least 100. `size` is how many chunks the knowledge bases hold, where the caller knows.
+    """
+    vector = wire.halfvec_text(_checked([query], space.dimension)[0])
+    scope, rows_in_scope = Scope(organization, knowledge_bases, documents, sources).settle(size)
     exact_rows = EXACT_ROWS_OF_DOCUMENTS if scope.is_narrowed else EXACT_ROWS
-    if rows_in_scope <= exact_rows or not use_index(rows_in_scope, limit=limit, leaves=_leaves(space, scope)):
+    leaves = _known_leaves(space, scope) if rows_in_scope > exact_rows else []
+    if not use_index(rows_in_scope, limit=limit, leaves=leaves):
         return VectorMatches(_search_exactly(scope, space, vector, limit), True, EXACT)
-    found = _search_index(scope, space, vector, limit, ef_for(limit, ef_search))
+    binary = any(leaf.binary for leaf in leaves) and not any(leaf.indexed for leaf in leaves)
+    search_index = _search_signs if binary else _search_index
+    found = search_index(scope, space, vector, limit, ef_search)
     if len(found) < limit:
         return VectorMatches(_search_exactly(scope, space, vector, limit), True, HNSW_THEN_EXACT)
-    return VectorMatches(found, False, HNSW)
+    return VectorMatches(found, False, BINARY if binary else HNSW)
 
 
 def ef_for(limit: int, asked: int | None = None) -> int:
-    """How many candidates HNSW keeps while it looks for `limit`."""
+    """How many candidates HNSW keeps while it looks for `limit`; an index of signs looks for more: OVERFETCH times the limit."""
     return min(asked or max(LEAST_EF_SEARCH, 2 * limit), MOST_EF_SEARCH)
 
 
 def use_index(rows_in_scope: int, *, limit: int, leaves: Sequence[Leaf]) -> bool:
     """Whether HNSW is worth asking for a large scope. Pure: below a share of the index its scan would end before `limit` rows turned up."""
-    if not any(leaf.indexed for leaf in leaves):
+    if not any(leaf.indexed or leaf.binary for leaf in leaves):
         return False
     scanned = limit * max(sum(leaf.rows for leaf in leaves), rows_in_scope) / rows_in_scope
     return not (scanned > MAX_SCAN_TUPLES / 2 and rows_in_scope <= EXACT_ROWS_AT_MOST)
@@ -151,7 +168,7 @@ def _search_exactly(scope: Scope, space: EmbeddingSpace, vector: str, limit: int
     return _run(statement, [vector, space.pk, *parameters, vector, limit], BY_ARRAY if scope.is_narrowed else {})
 
 
-def _search_index(scope: Scope, space: EmbeddingSpace, vector: str, limit: int, ef: int) -> list[tuple[int, float]]:
+def _search_index(scope: Scope, space: EmbeddingSpace, vector: str, limit: int, ef_search: int | None = None) -> list[tuple[int, float]]:
     condition, parameters = scope.condition()
     # Relaxed order is nearly sorted: sorted again here.
     statement = (
@@ -159,30 +176,64 @@ def _search_index(scope: Scope, space: EmbeddingSpace, vector: str, limit: int, 
         f" WHERE space = %s AND {condition} ORDER BY vector <=> %s::halfvec LIMIT %s)"
         " SELECT chunk, 1 - distance FROM near ORDER BY distance, chunk"
     )
+    return _run(statement, [vector, space.pk, *parameters, vector, limit], _looking(scope, ef_for(limit, ef_search)))
+
+
+def _search_signs(scope: Scope, space: EmbeddingSpace, vector: str, limit: int, ef_search: int | None = None) -> list[tuple[int, float]]:
+    """By an index of signs: more candidates than wanted, and of those the nearest by their vectors."""
+    condition, parameters = scope.condition()
+    candidates = max(OVERFETCH * limit, LEAST_OVERFETCH, ef_search or 0)
+    asked = signs(space.dimension, "%s::halfvec")
+    statement = (
+        f"WITH near AS MATERIALIZED (SELECT chunk, vector FROM {embedding_name(space.dimension)}"  # noqa: S608 - as above
+        f" WHERE space = %s AND {condition} ORDER BY {signs(space.dimension)} <~> {asked} LIMIT %s)"
+        " SELECT chunk, 1 - (vector <=> %s::halfvec) FROM near ORDER BY vector <=> %s::halfvec, chunk LIMIT %s"
+    )
+    settings = _looking(scope, ef_for(candidates // 2, ef_search))
+    return _run(statement, [space.pk, *parameters, vector, candidates, vector, vector, limit], settings)
+
+
+def _looking(scope: Scope, ef: int) -> dict[str, str]:
     settings = {
         "hnsw.ef_search": str(ef),
         "hnsw.iterative_scan": "relaxed_order",
         "hnsw.max_scan_tuples": str(MAX_SCAN_TUPLES),
     }
-    return _run(statement, [vector, space.pk, *parameters, vector, limit], settings | (BY_DOCUMENT if scope.is_narrowed else {}))
+    return settings | (BY_DOCUMENT if scope.is_narrowed else {})
 
 
 def _run(statement: str, parameters: list[object], settings: dict[str, str]) -> list[tuple[int, float]]:
-    with planner(settings) if settings else nullcontext(), connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        # A vector of zeros has no direction: its distance is NaN.
-        return [(chunk, similarity) for chunk, similarity in cursor.fetchall() if not math.isnan(similarity)]
+    # A vector of zeros has no direction: its distance is NaN.
+    return [(chunk, similarity) for chunk, similarity in fetch_all(statement, parameters, settings) if not math.isnan(similarity)]
+
+
+def _known_leaves(space: EmbeddingSpace, scope: Scope) -> list[Leaf]:
+    """Asked of the catalogue once in a while: it takes as long as the search of an index, and an index stands for months."""
+    key, now = (space.pk, tuple(sorted(scope.ids()))), monotonic()
+    known = _leaves_of.get(key)
+    if known is None or known[0] < now:
+        if len(_leaves_of) >= _LEAVES_KEPT:
+            _leaves_of.clear()
+        known = _leaves_of[key] = (now + LEAVES_SECONDS, _leaves(space, scope))
+    return known[1]
+
+
+def forget_leaves() -> None:
+    """After an index was built or dropped in this process; others see it some seconds later."""
+    _leaves_of.clear()
 
 
 def _leaves(space: EmbeddingSpace, scope: Scope) -> list[Leaf]:
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            SELECT greatest(c.reltuples, 0)::bigint, EXISTS (
-                SELECT FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid JOIN pg_am a ON a.oid = x.relam
-                WHERE i.indrelid = c.oid AND i.indisvalid AND a.amname = 'hnsw'
-            )
+            SELECT greatest(c.reltuples, 0)::bigint, coalesce(known.whole, false), coalesce(known.signs, false)
             FROM pg_inherits h JOIN pg_class c ON c.oid = h.inhrelid
+            CROSS JOIN LATERAL (
+                SELECT bool_or(i.indexprs IS NULL) AS whole, bool_or(i.indexprs IS NOT NULL) AS signs
+                FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid JOIN pg_am a ON a.oid = x.relam
+                WHERE i.indrelid = c.oid AND i.indisvalid AND a.amname = 'hnsw'
+            ) known
             WHERE h.inhparent = to_regclass(%s) AND EXISTS (
                 SELECT FROM unnest(%s::uuid[]) kb
                 WHERE satisfies_hash_partition(h.inhparent, %s, substring(c.relname FROM '_h([0-9]+)$')::int, kb)
@@ -190,7 +241,7 @@ def _leaves(space: EmbeddingSpace, scope: Scope) -> list[Leaf]:
             """,
             [space_name(space.dimension, space.pk), scope.ids(), LEAVES],
         )
-        return [Leaf(rows, indexed) for rows, indexed in cursor.fetchall()]
+        return [Leaf(*row) for row in cursor.fetchall()]
 
 
 def _checked(vectors: Sequence[ArrayLike | HalfVector], dimension: int) -> np.ndarray:

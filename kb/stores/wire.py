@@ -1,5 +1,6 @@
 """Rows in the format of COPY … (FORMAT binary): measured several times as quick as multi-row inserts of the same rows. Pure."""
 
+import json
 import struct
 from collections.abc import Mapping, Sequence
 from uuid import UUID
@@ -62,3 +63,8 @@ def _integers(values: Sequence[int]) -> bytes:
     elements["size"] = 4
     elements["value"] = values
     return struct.pack(">iiiii", 1, 0, _INT4_OID, len(values), 1) + elements.tobytes()
+
+
+def halfvec_text(vector: np.ndarray) -> str:
+    """A vector of finite numbers in pgvector's text form: for a question, which goes once into a statement."""
+    return json.dumps(vector.astype(np.float16).astype(np.float64).tolist(), separators=(",", ":"))

@@ -1,20 +1,20 @@
 """Words of chunks: BM25 as a dot product in Postgres, exact for small scopes and narrowed by the rarest terms above."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import chain
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import QuerySet
 
 from kb.models.documents import Document
 from kb.stores import wire
 from kb.stores.copying import copy_rows
-from kb.stores.planning import BY_ARRAY, BY_BITMAP, planner
+from kb.stores.planning import BY_ARRAY, BY_BITMAP, fetch_all
 from kb.stores.scope import Scope
+from kb.stores.spellings import add_written, terms_beginning, terms_of_parts
 from kb.stores.statistics import Corpus, bucket_for, fold_if_piled_up, read_corpus
-from kb.words import bm25
+from kb.words import bm25, compounds
 from kb.words.hashing import hash_weights, term_hash
 from kb.words.query import WordQuery
 
@@ -33,11 +33,13 @@ _COLUMNS = ("organization", "kb", "chunk", "length", "average", "terms", "impact
 
 @dataclass(frozen=True, slots=True)
 class WordRow:
-    """Counts by term hash (`hash_counts` in kb.words.hashing), and the length as kb.words.analysis counts it."""
+    """Counts by term hash (`hash_counts` in kb.words.hashing), and the length as kb.words.analysis counts it. `written`: the words as they
+    stand there, each with its term's hash, for questions that name a beginning."""
 
     chunk: int
     counts: Mapping[int, int]
     length: int
+    written: frozenset[tuple[str, int]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ def add_words(*, organization: UUID, knowledge_base: UUID, rows: Sequence[WordRo
         for row in rows
     )
     copy_rows("lexical", _COLUMNS, encoded)
+    add_written(organization=organization, knowledge_base=knowledge_base, words=chain.from_iterable(row.written for row in rows))
     fold_if_piled_up(knowledge_base)
     return len(rows)
 
@@ -82,9 +85,8 @@ def search_words(
 
     Of the query's conditions only `excluded_terms` are applied: the others need the text.
     """
-    terms = hash_weights(query.terms)
-    corpus = read_corpus(organization=organization, knowledge_bases=knowledge_bases, terms=terms) if terms else Corpus(0, {})
-    weights = bm25.query_weights(terms, frequencies=corpus.frequencies, documents=corpus.chunks)
+    asked = _read_asked(organization, knowledge_bases, query)
+    corpus, weights = asked.corpus, asked.weights
     held = {term: weight for term, weight in weights.items() if weight > 0 and term in corpus.frequencies}
     if not held:
         return WordMatches([], EXACT)
@@ -98,8 +100,39 @@ def search_words(
         limit=limit,
     )
     rows, plan = _search(scan, held, corpus, in_scope)
-    top = bm25.ceiling(weights, [[term_hash(term) for term in variant] for variant in query.variants])
+    top = bm25.ceiling(weights, [[term_hash(term) for term in variant] for variant in query.variants]) + asked.more
     return WordMatches([(chunk, score, bm25.normalised(score, top)) for chunk, score in rows], plan)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the query weighs in this corpus. `more`: what the beginnings it names may add to the most that a chunk can score."""
+
+    corpus: Corpus
+    weights: dict[int, float]
+    more: float = 0.0
+
+
+def _read_asked(organization: UUID, knowledge_bases: Sequence[UUID], query: WordQuery) -> _Asked:
+    terms = hash_weights(query.terms)
+    place = {"organization": organization, "knowledge_bases": knowledge_bases}
+    begun = [terms_beginning(**place, beginning=beginning) for beginning in query.prefixes]
+    terms |= {term: 1.0 for found in begun for term in found if term not in terms}
+    if query.compounds:
+        terms = dict.fromkeys(terms_of_parts(**place, words=query.compounds), compounds.WEIGHT) | terms
+    if not terms:
+        return _Asked(Corpus(0, {}), {})
+    corpus = read_corpus(**place, terms=terms)
+    # All words of one beginning are one word: else the rarest of them, mostly a slip of the pen, would weigh most. So is a word that
+    # several languages write differently.
+    together: dict[int, float] = {}
+    more = 0.0
+    for found in [*([term_hash(term) for term in word] for word in query.alike), *begun]:
+        together |= dict.fromkeys(found, min(sum(corpus.frequencies.get(term, 0) for term in found), corpus.chunks))
+    for found in begun:
+        more += bm25.idf(together.get(found[0], 0.0), corpus.chunks) * (bm25.K1 + 1.0) if found else 0.0
+    weights = bm25.query_weights(terms, frequencies={**corpus.frequencies, **together}, documents=corpus.chunks)
+    return _Asked(corpus, weights, more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +154,8 @@ class _Scan:
             " ORDER BY impacts <#> %s::sparsevec, chunk LIMIT %s"
         )
         settings = BY_ARRAY if self.scope.is_narrowed else BY_BITMAP if holding else {}
-        with planner(settings) if settings else nullcontext(), connection.cursor() as cursor:
-            cursor.execute(statement, [self.vector, *parameters, self.vector, self.limit])
-            return [(chunk, score) for chunk, score in cursor.fetchall() if score > 0]
+        rows = fetch_all(statement, [self.vector, *parameters, self.vector, self.limit], settings)
+        return [(chunk, score) for chunk, score in rows if score > 0]
 
 
 def _search(scan: _Scan, weights: Mapping[int, float], corpus: Corpus, in_scope: int) -> tuple[list[tuple[int, float]], str]:

@@ -5,7 +5,7 @@ spaces become pairs of characters. Identifiers stay whole beside their parts. St
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from kb.words import identifiers
@@ -16,6 +16,10 @@ from kb.words.tokens import bigrams, is_spaceless, tokens
 # Raised when the same text yields other terms (rules, stop words, a new Snowball): word rows of another number are built again.
 VERSION = 1
 
+# What a word weighs that is a stop word in another language of the query.
+STOPPED_ELSEWHERE = 0.1
+# A word longer than any beginning that can be asked for.
+MOST_WRITTEN = 64
 # Words repeat: with the forms of the latest ones at hand, a word costs a look-up instead of a stemming.
 _CACHED_WORDS = 65_536
 _CACHED_LENGTH = 48
@@ -43,14 +47,42 @@ def document_terms(text: str, language: str | None) -> tuple[Counter[str], int]:
     return Counter(found), length
 
 
+def written_words(text: str, language: str | None) -> set[tuple[str, str]]:
+    """(word as it is written, folded; its term): what a question that names a beginning looks through. Whole identifiers are words too."""
+    name = language_name(language)
+    distinct = {token for token in tokens(normalise(text)) if not is_spaceless(token)}
+    return {pair for token in distinct for pair in (_cached_written if len(token) <= _CACHED_LENGTH else _written)(token, name)}
+
+
 def weighted_terms(text: str, language: str | None) -> dict[str, float]:
     """The query's side: each word weighs 1, shared by its spellings; the parts of an identifier weigh 1 together, its whole weighs 1."""
-    name = language_name(language)
     weights: dict[str, float] = {}
-    for token in tokens(normalise(text)):
-        for term, weight in _weighted(token, name):
+    for word in query_words(text, [language]):
+        for term, weight in word[0].items():
             weights[term] = weights.get(term, 0.0) + weight
     return weights
+
+
+def query_words(text: str, languages: Sequence[str | None]) -> list[list[dict[str, float]]]:
+    """For each word of a query, its weighted terms in each of the languages.
+
+    A stop word of one language says little in another: where documents of both are searched, it would be rare and weigh most. In text of an
+    unknown language, which has all of them, it says nothing.
+    """
+    names = [language_name(language) for language in languages]
+    found = []
+    for token in tokens(normalise(text)):
+        bare = fold(token.casefold())
+        is_stopped = len(names) > 1 and any(bare in stop_words(name) for name in names)
+        words: list[dict[str, float]] = []
+        for name in names:
+            weights: dict[str, float] = {}
+            share = (0.0 if name == SIMPLE else STOPPED_ELSEWHERE) if is_stopped else 1.0
+            for term, weight in _weighted(token, name) if share else ():
+                weights[term] = weights.get(term, 0.0) + weight * share
+            words.append(weights)
+        found.append(words)
+    return found
 
 
 def _weighted(token: str, name: str) -> Iterator[tuple[str, float]]:
@@ -78,6 +110,22 @@ def _forms(token: str, name: str) -> tuple[tuple[str, ...], int]:
 
 
 _cached_forms = lru_cache(maxsize=_CACHED_WORDS)(_forms)
+
+
+def _written(token: str, name: str) -> tuple[tuple[str, str], ...]:
+    if len(token) > identifiers.MAX_LENGTH:
+        return ()
+    if single := identifiers.one_word(token):
+        return ((single, single),)
+    whole = _spelled(token, name)[0]
+    found = [(fold(token.casefold()), whole)] if whole else []
+    for part in identifiers.parts(token):
+        for piece in identifiers.humps(part) or (part,):
+            found += [(fold(piece.casefold()), spelling) for spelling in _spellings(piece, name)[:1]]
+    return tuple(pair for pair in found if 1 < len(pair[0]) <= MOST_WRITTEN)
+
+
+_cached_written = lru_cache(maxsize=_CACHED_WORDS)(_written)
 
 
 def _spelled(token: str, name: str) -> tuple[str | None, list[tuple[str, ...]]]:

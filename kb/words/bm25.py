@@ -10,7 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from kb.words.hashing import DIMENSION
 
 K1 = 1.2
-B = 0.75
+# Less than the usual .75: chunks are cut to like lengths, and the end of a document is short for no reason of its own. Measured, in
+# nDCG@10: German .938 to .941, English .971 to .972, Chinese and Cranfield the same, CISI .409 to .402.
+B = 0.55
 # A pasted page as a query is a search for its rarest words.
 MAX_QUERY_TERMS = 64
 # One step of the average length; within it the stored impacts stay as they are.

@@ -1,5 +1,6 @@
 """One spelling for one word: compatibility forms, case and accents, the same for documents, queries and exact matches."""
 
+import re
 import unicodedata
 
 # Letters that Unicode does not take apart.
@@ -8,6 +9,13 @@ _LETTERS = {
 }  # fmt: skip
 # Not a letter and not a break: soft hyphen, joiners, byte order mark. (The zero-width space does separate words.)
 _INVISIBLE = dict.fromkeys((0x00AD, 0x200C, 0x200D, 0x2060, 0xFEFF))
+# Letters of one sound that are written now this way and now that: alef with a hamza or a madda, the Persian yeh and kaf, alef maksura, and
+# the nasal dot of Devanagari beside its moon.
+_VARIANTS = {"أ": "ا", "إ": "ا", "آ": "ا", "ٱ": "ا", "ى": "ي", "ی": "ي", "ک": "ك", "ँ": "ं"}
+# The dot below of letters that came with Persian words and is left out as often as written; that of ड़ and ढ़ makes another letter.
+_NUKTA = re.compile("(?<=[कखगजफ])\u093c")
+# צה"ל and צה״ל are one word, ג'ירפה too.
+_GERSHAYIM = re.compile("(?<=[\u05d0-\u05ea])[\"'\u05f3\u05f4\u2019](?=[\u05d0-\u05ea])")
 # The breve of й makes another letter; so do the marks of Indic scripts, kana and Hangul, which lie outside these ranges.
 _KEPT = frozenset("йЙ")
 _ACCENTED = ((0x00C0, 0x0250), (0x0370, 0x0530), (0x1E00, 0x2000))
@@ -25,7 +33,7 @@ _MARKS = (
 
 
 def _fold_table() -> dict[int, str | None]:
-    table: dict[int, str | None] = {ord(letter): plain for letter, plain in _LETTERS.items()}
+    table: dict[int, str | None] = {ord(letter): plain for letter, plain in (_LETTERS | _VARIANTS).items()}
     for first, last in _ACCENTED:
         for point in range(first, last):
             letter = chr(point)
@@ -44,12 +52,12 @@ def normalise(text: str) -> str:
     """Compatibility forms (full width, ligatures, superscripts) become plain, invisible characters go. Case stays: camelCase needs it."""
     if text.isascii():
         return text
-    return unicodedata.normalize("NFKC", text.translate(_INVISIBLE))
+    return _GERSHAYIM.sub("", unicodedata.normalize("NFKC", text.translate(_INVISIBLE)))
 
 
 def fold(word: str) -> str:
     """Without accents: `café` is `cafe`, `Ångström` (casefolded) is `angstrom`; й stays й."""
-    return word if word.isascii() else word.translate(_FOLD)
+    return word if word.isascii() else _NUKTA.sub("", word).translate(_FOLD)
 
 
 def plain(text: str) -> str:

@@ -1,6 +1,6 @@
 """Terms as numbers: the indices of a pgvector sparsevec. The hash is stored data: changing it means building every word row again."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from hashlib import blake2b
 from heapq import nlargest
@@ -38,3 +38,8 @@ def hash_weights(weights: Mapping[str, float]) -> dict[int, float]:
         key = term_hash(term)
         merged[key] = merged.get(key, 0.0) + weight
     return merged
+
+
+def hash_written(words: Iterable[tuple[str, str]]) -> frozenset[tuple[str, int]]:
+    """Words as they are written, each with its term's hash."""
+    return frozenset((word, term_hash(term)) for word, term in words)

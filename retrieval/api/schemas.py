@@ -116,6 +116,7 @@ class SearchedKnowledgeBase(_Shown):
     max_per_document: int
     collapse_duplicates: bool
     fusion: ShownFusion
+    ef_search: int | None
 
 
 class SearchAnswer(_Shown):

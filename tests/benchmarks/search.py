@@ -1,7 +1,10 @@
-"""Latency and recall of search by mode and selectivity, as JSON lines: `python tests/benchmarks/search.py --chunks 50000`.
+"""Latency, throughput and recall of search by mode and selectivity, one JSON line each, then one a bar; 1 when a bar was missed.
 
-Everything lives in a throw-away home of the embedded services. Query embedding is not measured. `sql_p50_ms` is the same statements
-sent again by a bare cursor, without our code around them; `short` counts answers with fewer rows than exist.
+    python tests/benchmarks/search.py --chunks 200000 --clients 1 8 [--keep HOME]
+
+Everything lives in a throw-away home of the embedded services, or in HOME, where the next run finds the corpus. Query embedding is not
+measured. `sql_p50_ms` and `sql_per_s` are the same statements sent again by bare cursors of as many clients, without our code around
+them; `short` counts answers with fewer rows than exist.
 """
 
 import argparse
@@ -9,9 +12,7 @@ import json
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +21,16 @@ from uuid import UUID
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from tests.benchmarks.bars import Bars  # noqa: E402
+from tests.benchmarks.timing import measure, record, replay  # noqa: E402
+
 LIMIT = 10
+# What must be reached: beside the same statements without our code, and beside exact answers.
+BESIDE_SQL = ("vector", "hybrid")
+MOST_TO_SQL = 2.0
+LEAST_OF_SQL = 0.7
+MOST_SPREAD = 4.0
+LEAST_RECALL = 0.95
 
 
 @dataclass(frozen=True)
@@ -130,55 +140,15 @@ class Truth:
         return ids[best[similarities[best] >= 0]].tolist()
 
 
-def record(search: Callable[[Question], object], question: Question) -> list[tuple[object, object]]:
-    """The statements of one search."""
-    from django.db import connection
-
-    statements = []
-
-    def note(execute, sql, parameters, many, context):
-        statements.append((sql, parameters))
-        return execute(sql, parameters, many, context)
-
-    with connection.execute_wrapper(note):
-        search(question)
-    # What reads; the trace is written once.
-    return [(sql, parameters) for sql, parameters in statements if str(sql).lstrip().startswith(("SELECT", "WITH"))]
-
-
-def replay(statements: Sequence[tuple[object, object]]) -> float:
-    from django.db import connection, transaction
-
-    raw = connection.connection.cursor()
-    started = time.perf_counter()
-    with transaction.atomic():
-        for sql, parameters in statements:
-            raw.execute(sql, parameters)
-            if raw.description:
-                raw.fetchall()
-    return time.perf_counter() - started
-
-
-def measure(search: Callable[[Question], list[int]], questions: Sequence[Question], clients: int) -> tuple[list[float], list[list[int]]]:
-    from django.db import connections
-
-    def ask(question: Question) -> tuple[float, list[int]]:
-        started = time.perf_counter()
-        found = search(question)
-        return time.perf_counter() - started, found
-
-    if clients == 1:
-        answers = [ask(question) for question in questions]
-    else:
-        with ThreadPoolExecutor(clients, initializer=lambda: connections["default"].ensure_connection()) as pool:
-            answers = list(pool.map(ask, questions))
-            list(pool.map(lambda _: connections["default"].close(), range(clients * 4)))
-    return [seconds for seconds, _ in answers], [found for _, found in answers]
-
-
 def lines(corpus, questions: Sequence[Question], clients: Sequence[int], modes: Sequence[str]) -> Iterator[dict]:
     import numpy as np
     from search_corpus import SHARES
+
+    from config.tenancy import tenant
+
+    def again(statements: Sequence[tuple[object, object]]) -> list[int]:
+        with tenant(corpus.organization.pk):
+            return replay(statements)
 
     everything = tuple(knowledge_base.pk for knowledge_base in corpus.knowledge_bases.values())
     places = {("all", "100%"): (everything, None)}
@@ -191,20 +161,36 @@ def lines(corpus, questions: Sequence[Question], clients: Sequence[int], modes: 
             continue
         for (kind, selectivity), (knowledge_bases, share) in places.items():
             asked = [replace(question, knowledge_bases=knowledge_bases, share=share) for question in questions]
+            expected = [truth.of(mode, question) for question in asked]
             measure(search, asked[:5], 1)
+            statements = [record(search, question) for question in asked]
             for count in clients:
-                seconds, found = measure(search, asked, count)
-                expected = [truth.of(mode, question) for question in asked]
-                alone = [replay(record(search, question)) for question in asked]
-                hits = [len(set(a) & set(b)) / len(b) for a, b in zip(found, expected, strict=True) if b]
+                rounds = asked * (1 if count == 1 else 4)
+                timed = measure(search, rounds, count)
+                alone = measure(again, statements * (1 if count == 1 else 4), count)
+                pairs = [(a, b) for a, b in zip(timed.answers, expected * (len(rounds) // len(asked)), strict=True) if a is not None]
+                hits = [len(set(a) & set(b)) / len(b) for a, b in pairs if b]
                 yield {
                     "bench": "search", "mode": mode, "chunks": len(corpus.chunk_ids), "selectivity": selectivity, "filter": kind,
-                    "clients": count, "queries": len(asked),
-                    "p50_ms": _ms(np.percentile(seconds, 50)), "p95_ms": _ms(np.percentile(seconds, 95)),
+                    "clients": count, "queries": len(rounds), "errors": timed.errors,
+                    "p50_ms": _ms(np.percentile(timed.seconds, 50)), "p95_ms": _ms(np.percentile(timed.seconds, 95)),
+                    "per_s": round(timed.per_second, 1),
                     "recall10": round(float(np.mean(hits)), 4) if hits else None,
-                    "short": sum(len(a) < len(b) for a, b in zip(found, expected, strict=True)),
-                    "sql_p50_ms": _ms(np.percentile(alone, 50)),
+                    "short": sum(len(a) < len(b) for a, b in pairs),
+                    "sql_p50_ms": _ms(np.percentile(alone.seconds, 50)), "sql_per_s": round(alone.per_second, 1),
                 }  # fmt: skip
+
+
+def judge(bars: Bars, line: dict) -> None:
+    name = f"{line['mode']}, {line['selectivity']} ({line['filter']}), {line['clients']} clients"
+    bars.at_most(f"{name}: errors", line["errors"], 0)
+    bars.at_most(f"{name}: short answers", line["short"], 0)
+    bars.at_least(f"{name}: recall@10", line["recall10"], LEAST_RECALL)
+    if line["filter"] == "all" and line["mode"] in BESIDE_SQL and line["clients"] == 1:
+        bars.at_most(f"{name}: p50 to that of its SQL", line["p50_ms"] / line["sql_p50_ms"], MOST_TO_SQL)
+    if line["filter"] == "all" and line["clients"] >= 8:
+        bars.at_least(f"{name}: throughput to that of its SQL", line["per_s"] / line["sql_per_s"], LEAST_OF_SQL)
+        bars.at_most(f"{name}: p95 to p50", line["p95_ms"] / line["p50_ms"], MOST_SPREAD)
 
 
 def _ms(seconds: float) -> float:
@@ -215,34 +201,40 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--chunks", type=int, default=50_000)
     parser.add_argument("--queries", type=int, default=50)
-    parser.add_argument("--clients", type=int, nargs="+", default=[1, 4])
+    parser.add_argument("--clients", type=int, nargs="+", default=[1, 8])
     parser.add_argument("--modes", nargs="+", default=["vector", "keyword", "hybrid"])
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=Path, metavar="HOME", help="keep the corpus there and use it again")
     arguments = parser.parse_args()
+    bars = Bars()
     with tempfile.TemporaryDirectory(prefix="lectern-bench-") as folder:
         os.chmod(folder, 0o711)  # the server may run as another user
-        home = Path(folder) / "home"
+        home = arguments.keep or Path(folder) / "home"
+        home.mkdir(parents=True, exist_ok=True)
         from config.embedded import stop_services
 
         try:
             prepare_services(home)
-            from search_corpus import Generator, iter_questions, make_corpus, remove_documents
+            from search_corpus import Generator, iter_questions, open_corpus, remove_documents
 
             generator = Generator(arguments.seed)
-            corpus = make_corpus(generator, chunks=arguments.chunks)
+            corpus = open_corpus(generator, chunks=arguments.chunks, kept=home / "corpus.pickle" if arguments.keep else None)
             load = {
                 f"{part}_ms_per_chunk": round(1000 * corpus.seconds[part] / arguments.chunks, 3) for part in ("chunks", "vectors", "words")
             }
             load |= {"settle_s": round(corpus.seconds["settle"], 1), "index_s": round(corpus.seconds["index"], 1)}
             print(json.dumps({"bench": "search_load", "chunks": arguments.chunks, **load}), flush=True)
+            generator.draw_from(arguments.seed + 1)
             questions = [Question(text, vector, ()) for text, vector in iter_questions(generator, arguments.queries)]
             for line in lines(corpus, questions, arguments.clients, arguments.modes):
                 print(json.dumps(line), flush=True)
-            removal = remove_documents(corpus, 40)
-            print(json.dumps({"bench": "search_remove", "chunks": arguments.chunks, "ms_per_chunk": round(removal, 3)}), flush=True)
+                judge(bars, line)
+            if not arguments.keep:
+                removal = remove_documents(corpus, 40)
+                print(json.dumps({"bench": "search_remove", "chunks": arguments.chunks, "ms_per_chunk": round(removal, 3)}), flush=True)
         finally:
             stop_services(home)
-    return 0
+    return bars.status
 
 
 if __name__ == "__main__":

@@ -4,9 +4,11 @@ Vectors: a mixture of clusters in 32 latent dimensions, mapped into 384 (real em
 in 384 has no near neighbours to find). Text: pseudo-words by Zipf's law, analysed like any text.
 """
 
+import pickle
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from uuid import UUID, uuid4
 
 import numpy as np
@@ -20,8 +22,8 @@ from kb.stores.statistics import fold_statistics, refresh_impacts
 from kb.stores.tables import LEAVES, space_name
 from kb.stores.vectors import VectorRow, add_vectors
 from kb.stores.words import WordRow, add_words
-from kb.words.analysis import document_terms
-from kb.words.hashing import hash_counts
+from kb.words.analysis import document_terms, written_words
+from kb.words.hashing import hash_counts, hash_written
 
 MODEL = "bench"
 DIMENSION = 384
@@ -58,6 +60,10 @@ class Generator:
         self._cumulated = np.cumsum(frequencies / frequencies.sum())
         self.words = [self._word(i) for i in range(VOCABULARY)]
 
+    def draw_from(self, seed: int) -> None:
+        """What comes now is the same whether a corpus was drawn before or not: a question must not be one of its chunks."""
+        self._random = np.random.default_rng(seed)
+
     @staticmethod
     def _word(number: int) -> str:
         syllables = ["ba", "ce", "di", "fo", "gu", "ha", "ke", "li", "mo", "nu", "pa", "re", "si", "to", "vu", "wa", "ye", "zi", "xo", "qu"]
@@ -82,6 +88,21 @@ class Generator:
         count = int(self._random.integers(3, 9))
         ranks = np.exp(self._random.uniform(np.log(20), np.log(30_000), count)).astype(int)
         return " ".join(self.words[rank] for rank in ranks)
+
+
+def open_corpus(generator: Generator, *, chunks: int, kept: Path | None) -> Corpus:
+    """A new one, or the one that an earlier run left beside its database."""
+    if kept is not None and kept.is_file():
+        with kept.open("rb") as file:
+            corpus = pickle.load(file)
+        if len(corpus.chunk_ids) != chunks:
+            raise SystemExit(f"{kept} holds {len(corpus.chunk_ids)} chunks. Ask for as many, or name another folder.")
+        return corpus
+    corpus = make_corpus(generator, chunks=chunks)
+    if kept is not None:
+        with kept.open("wb") as file:
+            pickle.dump(corpus, file)
+    return corpus
 
 
 def make_corpus(generator: Generator, *, chunks: int) -> Corpus:
@@ -124,7 +145,7 @@ def _publish(corpus: Corpus, generator: Generator, knowledge_base: KnowledgeBase
     words = []
     for chunk, text in zip(ids, texts, strict=True):
         counts, length = document_terms(text, None)
-        words.append(WordRow(chunk, hash_counts(counts), length))
+        words.append(WordRow(chunk, hash_counts(counts), length, hash_written(written_words(text, None))))
     with _timed(corpus, "vectors"):
         add_vectors(
             organization=corpus.organization.pk, space=corpus.space, knowledge_base=knowledge_base.pk,

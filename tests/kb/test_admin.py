@@ -167,7 +167,15 @@ def test_a_user_is_made(operator):
 
 def model_form(**values):
     plain = {"organization": "", "name": "small", "provider": "hashing", "model": "hashing", "dimension": 256, "max_input_tokens": 256}
-    rest = {"endpoint": "", "credential": "", "parameters": "{}", "query_prefix": "", "document_prefix": "", "price_per_million_tokens": ""}
+    rest = {
+        "endpoint": "",
+        "credential": "",
+        "parameters": "{}",
+        "query_prefix": "",
+        "document_prefix": "",
+        "vector_index": "halfvec",
+        "price_per_million_tokens": "",
+    }
     return plain | rest | values
 
 

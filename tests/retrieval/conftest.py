@@ -16,8 +16,8 @@ from kb.providers import Role, embed
 from kb.stores.provision import provision_space
 from kb.stores.vectors import VectorRow, add_vectors
 from kb.stores.words import WordRow, add_words
-from kb.words.analysis import document_terms
-from kb.words.hashing import hash_counts
+from kb.words.analysis import document_terms, written_words
+from kb.words.hashing import hash_counts, hash_written
 
 
 @dataclass
@@ -60,16 +60,19 @@ class Library:
         vectors = embed(provider, spec, list(texts), Role.DOCUMENT).vectors
         scope = {"organization": knowledge_base.organization_id, "knowledge_base": knowledge_base.id}
         add_vectors(**scope, space=space, rows=[VectorRow(chunk.pk, vector) for chunk, vector in zip(chunks, vectors, strict=True)])
-        counted = [document_terms(text, language) for text in texts]
-        words = [WordRow(chunk.pk, hash_counts(counts), length) for chunk, (counts, length) in zip(chunks, counted, strict=True)]
+        words = []
+        for chunk, text in zip(chunks, texts, strict=True):
+            counts, length = document_terms(text, language)
+            words.append(WordRow(chunk.pk, hash_counts(counts), length, hash_written(written_words(text, language))))
         add_words(**scope, rows=words)
         return document
 
 
 @pytest.fixture
 def make_library(actor, hashing_model) -> Callable[..., Library]:
-    def make(name: str, by: Any = None, **retrieval: Any) -> Library:
+    def make(name: str, by: Any = None, document: dict | None = None, **retrieval: Any) -> Library:
         document = {
+            **(document or {}),
             "name": name,
             "visibility": "organization",
             "retrieval": {"neighbours": 0, "min_score": 0.0, **retrieval},

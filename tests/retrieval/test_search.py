@@ -59,6 +59,13 @@ def test_a_question_is_on_the_account_of_what_it_searches(actor, library) -> Non
     assert (str(counted.knowledge_base_id), counted.purpose, counted.texts, counted.tokens) == (library.id, "questions", 1, 5)
 
 
+def test_how_hard_an_index_looks_is_asked_or_set(actor, make_library) -> None:
+    library = make_library("Set", ef_search=300)
+    library.add(BOILER)
+    assert ask(actor, "boiler").searched[0].ef_search == 300
+    assert ask(actor, "boiler", ef_search=40).searched[0].ef_search == 40
+
+
 def test_few_statements(actor, library) -> None:
     for number in range(30):
         library.add(f"{BOILER} Number {number}.", f"{ROOF} Number {number}.")
@@ -120,6 +127,32 @@ def test_exclusions_and_phrases_are_compared_with_the_text(actor, library) -> No
     assert "quoted phrase" in nearest.notes[0]
     pasted = f"{CAT} {BOILER} {ROOF} " + " ".join(f"other{n}" for n in range(20)) + ' with one "quoted phrase" on a pump'
     assert len(ask(actor, pasted, mode="keyword").hits) == 2
+
+
+def test_a_beginning_finds_its_words(actor, library) -> None:
+    library.add("The organizational chart hangs in the hall.")
+    library.add(ROOF)
+    assert texts(ask(actor, "organizat*", mode="keyword")) == ["The organizational chart hangs in the hall."]
+    assert "chart" not in str(ask(actor, "organizat*", mode="keyword", explain=True).explanation), "words of others are not told"
+
+
+@pytest.mark.parametrize("mode", ["vector", "keyword", "hybrid"])
+@pytest.mark.parametrize(
+    "typed",
+    [
+        *("What's your password policies?", "a & | !", "':*", "*", "-", '"', "( ) <-> \\ '", "\u0000a b", "😀"),
+        *("password " * 6250, "'" * 50_000),
+    ],
+    ids=lambda typed: repr(typed[:30]),
+)
+def test_nothing_typed_is_an_error(actor, library, mode, typed) -> None:
+    wanted = "Password policies: a password has twelve characters."
+    library.add(wanted)
+    library.add(ROOF)
+    answer = ask(actor, typed, mode=mode)
+    assert answer.degraded is None
+    if "password" in typed:
+        assert texts(answer)[0] == wanted
 
 
 def test_hybrid_keeps_what_is_near_or_holds_the_identifier(actor, library) -> None:

@@ -43,6 +43,7 @@ def test_defaults() -> None:
         "query_prefix": "",
         "document_prefix": "",
         "is_default": False,
+        "vector_index": "halfvec",
         "price_per_million_tokens": None,
     }
 

@@ -47,6 +47,7 @@ def test_defaults_are_those_of_the_product() -> None:
         "budget": {"monthly_tokens": None, "monthly_cost": None},
         "visibility": "private",
         "language": "auto",
+        "metadata": {},
     }
     settings = {
         "max_content_length": 100_000,
@@ -145,19 +146,6 @@ def test_ranges(path: str, accepted: list[Any], refused: list[Any]) -> None:
         load(document(path, value), strict=True)
     for value in refused:
         assert refusal(document(path, value)), f"{path} = {value!r} was accepted"
-
-
-@pytest.mark.parametrize(
-    ("retrieval", "expected"),
-    [
-        ({"min_score": 0.5}, {"vector": 0.5, "keyword": 0, "reranked": 0}),
-        ({"mode": "vector", "min_score": 1}, {"vector": 1, "keyword": 0, "reranked": 0}),
-        ({"mode": "keyword", "min_score": 0.2}, {"vector": 0.3, "keyword": 0.2, "reranked": 0}),
-        ({"mode": "keyword", "min_score": {"reranked": 0.2}}, {"vector": 0.3, "keyword": 0, "reranked": 0.2}),
-    ],
-)
-def test_a_plain_min_score_sets_the_one_of_the_mode(retrieval: dict[str, Any], expected: dict[str, float]) -> None:
-    assert dump(load(document("retrieval", retrieval), strict=True))["retrieval"]["min_score"] == expected
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ def test_defaults_are_those_of_the_product() -> None:
         "mode": "hybrid",
         "max_results": 5,
         "min_score": {"vector": 0.3, "keyword": 0.0, "reranked": 0.0},
+        "ef_search": None,
         "neighbours": 1,
         "rerank": None,
         "rerank_depth": 50,
@@ -26,6 +27,7 @@ def test_defaults_are_those_of_the_product() -> None:
 @pytest.mark.parametrize(
     ("name", "good", "bad"),
     [
+        ("ef_search", [10, 1000, None], [9, 1001, "50"]),
         ("rerank_depth", [1, 200], [0, 201, "5", None]),
         ("diversity", [0, 0.5, 1], [-0.1, 1.1, None]),
         ("max_per_document", [0, 100], [-1, 101, 1.5]),
@@ -40,3 +42,16 @@ def test_ranges(name: str, good: list[Any], bad: list[Any]) -> None:
         with pytest.raises(InvalidInput) as caught:
             load({"name": "Handbooks", "retrieval": {name: value}})
         assert caught.value.extra["errors"][0]["path"].startswith(f"retrieval.{name}")
+
+
+@pytest.mark.parametrize(
+    ("retrieval", "expected"),
+    [
+        ({"min_score": 0.5}, {"vector": 0.5, "keyword": 0, "reranked": 0}),
+        ({"mode": "vector", "min_score": 1}, {"vector": 1, "keyword": 0, "reranked": 0}),
+        ({"mode": "keyword", "min_score": 0.2}, {"vector": 0.3, "keyword": 0.2, "reranked": 0}),
+        ({"mode": "keyword", "min_score": {"reranked": 0.2}}, {"vector": 0.3, "keyword": 0, "reranked": 0.2}),
+    ],
+)
+def test_a_plain_min_score_sets_the_one_of_the_mode(retrieval: dict[str, Any], expected: dict[str, float]) -> None:
+    assert dump(load({"name": "kb", "retrieval": retrieval}, strict=True))["retrieval"]["min_score"] == expected

@@ -167,6 +167,37 @@ def test_an_index_is_built_on_large_leaves_and_used(crowded):
     assert len(search(small, large.vectors[5], 30).rows) == 30
 
 
+def test_an_index_of_signs_takes_the_place_of_the_other_and_back(crowded):
+    space, large, small = crowded
+    vectors_index = build_indexes(space)
+    space.embedding_model.vector_index = "binary"
+    signs_index = build_indexes(space)
+    assert signs_index != vectors_index
+    assert build_indexes(space) == []
+    assert value("SELECT count(*) FROM pg_class WHERE relname = ANY(%s)", [*vectors_index, *signs_index]) == 1
+    exact = np.argsort(-(large.vectors @ large.vectors[5]) / np.linalg.norm(large.vectors, axis=1))[:10]
+    found = search(large, large.vectors[5])
+    assert (found.plan, found.exact) == ("hnsw of signs", False)
+    assert len({chunk for chunk, _ in found.rows} & {large.chunks[i] for i in exact}) >= 9
+    assert found.rows == sorted(found.rows, key=lambda row: -row[1])
+    assert found.rows[0][1] == pytest.approx(1, abs=1e-3), "the cosine is that of the vectors"
+    assert search(large, large.vectors[5], 601).plan == "hnsw, then exact"
+    assert len(search(large, large.vectors[5], documents=[large.documents[0].pk]).rows) == 10
+    assert len(search(small, large.vectors[5], 30).rows) == 30
+    space.embedding_model.vector_index = "halfvec"
+    assert build_indexes(space) == vectors_index
+    assert search(large, large.vectors[5]).plan == "hnsw"
+
+
+@pytest.mark.parametrize(("asked", "used"), [(None, "100"), (10, "10"), (400, "400"), (5000, "1000")])
+def test_a_search_says_how_hard_an_index_looks(crowded, asked, used):
+    space, large, _ = crowded
+    build_indexes(space)
+    with transaction.atomic():
+        assert search(large, large.vectors[0], ef_search=asked).plan == "hnsw"
+        assert value("SELECT current_setting('hnsw.ef_search')") == used
+
+
 def test_a_short_answer_of_the_index_is_asked_again_exactly(crowded):
     space, large, _ = crowded
     build_indexes(space)

@@ -9,7 +9,7 @@ from pgvector import HalfVector
 from config.errors import InvalidInput
 from kb.models import Chunk, Document
 from kb.stores import scope, vectors
-from kb.stores.planning import BY_ARRAY, planner
+from kb.stores.planning import BY_ARRAY, fetch_all
 from kb.stores.vectors import Leaf, VectorRow, add_vectors, remove_vectors, search_vectors, use_index
 
 
@@ -113,8 +113,7 @@ def test_settings_of_one_statement_end_with_it(db):
             cursor.execute("SHOW enable_seqscan")
             return cursor.fetchone()[0]
 
-    with planner(BY_ARRAY):
-        assert setting() == "off"
+    assert fetch_all("SELECT current_setting('enable_seqscan'), %s", [1], BY_ARRAY) == [("off", 1)]
     assert setting() == "on"
 
 

@@ -1,10 +1,11 @@
 import math
+import random
 
 import pytest
 from django.db import connection
 
 from kb.models import Chunk
-from kb.stores import statistics, words
+from kb.stores import scope, statistics, words
 from kb.stores.statistics import fold_statistics, read_corpus, refresh_impacts
 from kb.stores.words import rarest_terms, search_words
 from kb.words import bm25
@@ -150,6 +151,16 @@ def test_several_knowledge_bases_are_one_corpus(shelf, make_shelf):
     assert search(shelf, FISH, CAT, knowledge_bases=[shelf.id, other.id]).rows[0][0] == mine[1]
 
 
+def test_a_word_weighs_the_same_in_every_language(shelf):
+    """One document of unknown language among many English ones: in it every word is rare, and none is worth more for that."""
+    chunks = shelf.add_document(11)
+    shelf.add_words(chunks, [*[hash_counts(terms("the games we play", "en"))] * 10, hash_counts(terms("the games and other things", None))])
+    query = parse_query("what are the games", ["en", None])
+    found = search_words(organization=shelf.organization, knowledge_bases=[shelf.id], query=query, limit=20)
+    assert len(found.rows) == 11
+    assert found.rows[-1][0] == chunks[-1], "it is longer, and that is all"
+
+
 def test_filters_by_documents(shelf):
     first, second = shelf.add_document(2), shelf.add_document(2)
     shelf.add_words(first + second, [{CAT: 1}] * 4)
@@ -199,3 +210,60 @@ def test_impacts_follow_the_average_without_the_text(shelf):
         assert math.isclose(found[0], second)
         assert stored == pytest.approx(wanted, rel=1e-5)
     assert rows("SELECT count(*) FROM lexical_delta") == [(0,)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_statistics_equal_a_recount_whatever_comes_and_goes(shelf, seed):
+    """Publications, removals and foldings in any order."""
+    draw = random.Random(seed)
+    for step in draw.choices(["add", "remove", "fold", "refresh"], [4, 3, 1, 1], k=40):
+        if step == "add":
+            held = [{draw.randint(1, 9): draw.randint(1, 5) for _ in range(draw.randint(0, 9))} for _ in range(draw.randint(1, 4))]
+            shelf.add_words(shelf.add_document(len(held)), held)
+        elif step == "remove":
+            ids = list(Chunk.objects.order_by("pk").values_list("pk", flat=True))
+            Chunk.objects.filter(pk__in=draw.sample(ids, min(draw.randint(1, 3), len(ids)))).delete()
+        elif step == "fold":
+            fold_statistics(shelf.id)
+        else:
+            refresh_impacts(shelf.id, 3)
+    counted = corpus(shelf, *range(1, 10))
+    assert counted.chunks == Chunk.objects.count()
+    assert sorted(counted.frequencies.items()) == rows("SELECT term, count(*) FROM lexical, unnest(terms) term GROUP BY term ORDER BY term")
+    fold_statistics(shelf.id)
+    assert corpus(shelf, *range(1, 10)) == counted
+    assert rows("SELECT coalesce(sum(length), 0) FROM lexical_total") == rows("SELECT coalesce(sum(length), 0) FROM lexical")
+
+
+def test_scores_are_those_of_a_reference(shelf):
+    """Lucene's BM25, written out as it stands in textbooks, on the same counts; the average length is its bucket, known to 5 %."""
+    draw = random.Random(3)
+    counts = [{draw.randint(1, 40): draw.randint(1, 6) for _ in range(draw.randint(1, 25))} for _ in range(80)]
+    chunks = shelf.add_document(len(counts))
+    shelf.add_words(chunks, counts)
+    fold_statistics(shelf.id)
+    while refresh_impacts(shelf.id):
+        pass
+    average = rows("SELECT average FROM lexical_total")[0][0]
+    assert average == pytest.approx(sum(sum(held.values()) for held in counts) / len(counts), rel=0.08)
+    asked = [CAT, *draw.sample(range(1, 41), 5)]
+
+    def reference(held: dict[int, int]) -> float:
+        length, score = sum(held.values()), 0.0
+        for term in asked:
+            n = sum(term in other for other in counts)
+            idf = math.log(1 + (len(counts) - n + 0.5) / (n + 0.5))
+            tf = held.get(term, 0)
+            score += idf * tf * 2.2 / (tf + 1.2 * (1 - bm25.B + bm25.B * length / average))
+        return score
+
+    expected = {chunk: score for chunk, held in zip(chunks, counts, strict=True) if (score := reference(held)) > 0}
+    scan = words._Scan(
+        scope.Scope(shelf.organization, [shelf.id]),
+        vector=bm25.to_sparsevec(
+            bm25.query_weights(dict.fromkeys(asked, 1.0), frequencies=corpus(shelf, *asked).frequencies, documents=len(counts))
+        ),
+        excluded=[],
+        limit=100,
+    )
+    assert dict(scan.run()) == pytest.approx(expected, rel=1e-5)

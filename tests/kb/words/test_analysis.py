@@ -3,10 +3,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import Stemmer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kb.words.analysis import document_terms, terms, weighted_terms
+from kb.words.analysis import document_terms, terms, weighted_terms, written_words
 from kb.words.languages import LANGUAGES, SIMPLE, language_name, stop_words
 
 
@@ -38,6 +39,19 @@ def found(text: str, language: str | None) -> set[str]:
         ("in the U.S.A.", "USA", "en"),
         ("send an e-mail over Wi-Fi", "email wifi", "en"),
         ("paid 1,000,000 dollars", "1000000", "en"),
+        ("भारतीय क़ानून की ज़रूरत", "कानून", "hi"),
+        ("चाँद निकला", "चांद", "hi"),
+        ("कंपनी के कर्मचारियों ने", "कर्मचारी", "hi"),
+        ("বাংলাদেশের রাজধানী ঢাকা", "রাজধানী", "bn"),
+        ("தமிழ்நாட்டின் தலைநகரம் சென்னை", "சென்னை", "ta"),
+        ("العَرَبِيَّةُ لغةٌ جميلة", "العربية", "ar"),
+        ("والأولاد يلعبون", "والاولاد", "ar"),
+        ("דובר צה״ל מסר", 'צה"ל', None),
+        ("שָׁלוֹם עולם", "שלום", None),
+        ("کتاب‌های فارسی", "كتاب", "fa"),
+        ("ภาษาไทยเขียนติดกัน", "ภาษาไทย", "th"),
+        ("Београд је главни град", "glavnog grada", "sr"),
+        ("Đường phố Việt Nam", "duong pho", "vi"),
         ("guidelines of the WHO", "who", None),
         ("the WHO says", "WHO", "en"),
         ("written in JavaScript", "javascript", "en"),
@@ -119,7 +133,36 @@ def test_english_stop_words_hold_the_usual_33() -> None:
     )
     assert set(usual.split()) <= stop_words("english")
     assert stop_words(SIMPLE) == frozenset()
-    assert sum(bool(stop_words(name)) for name in LANGUAGES) >= 20
+
+
+def test_every_stemmer_of_snowball_has_its_language_and_its_stop_words() -> None:
+    # Two are other ways to stem a language that has one.
+    assert set(Stemmer.algorithms()) - LANGUAGES == {"porter", "dutch_porter"}
+    assert {name for name in LANGUAGES if len(stop_words(name)) < 40} == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "words"),
+    [
+        ("भारत की राजधानी नई दिल्ली है", "hi", 4),
+        ("বাংলাদেশের রাজধানী ঢাকা শহর", "bn", 4),
+        ("தமிழ்நாட்டின் தலைநகரம் சென்னை", "ta", 3),
+        ("తెలుగు భాష మాట్లాడతారు", "te", 3),
+        ("العَرَبِيَّةُ لغةٌ جميلة", "ar", 3),
+        ("צבא ההגנה לְיִשְׂרָאֵל", "he", 3),
+        ("नेपालको राजधानी काठमाडौं", "ne", 3),
+    ],
+)
+def test_words_are_not_cut_at_their_marks(text: str, language: str, words: int) -> None:
+    assert document_terms(text, language)[1] == words
+
+
+def test_words_as_they_are_written() -> None:
+    found = dict(written_words("The organizations of ERR_CONN_RESET, the café, U.S.A. and 防守", "en"))
+    assert found == {
+        "organizations": "organiz", "err_conn_reset": "err_conn_reset", "err": "err", "conn": "conn", "reset": "reset", "cafe": "cafe",
+        "usa": "usa",
+    }  # fmt: skip
 
 
 @given(st.text(st.characters(exclude_categories=()), max_size=300), st.sampled_from(["en", "de", "ar", "zh", None]))
@@ -128,6 +171,7 @@ def test_any_text_is_analysed_alike_on_both_sides(text: str, language: str | Non
     counts, length = document_terms(text, language)
     assert set(counts) == set(weighted_terms(text, language))
     assert length <= sum(counts.values())
+    assert {term for _, term in written_words(text, language)} <= set(counts)
     # A database takes each of them as text.
     assert all(term and "\x00" not in term and term.encode() for term in counts)
     assert set(terms(text + " 黑豹", language)) >= set(counts) - {"黑豹"} or not text.isascii()

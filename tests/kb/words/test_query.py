@@ -15,6 +15,8 @@ from kb.words.query import MAX_CONDITIONS, MAX_TERMS, Wording, WordQuery, parse_
         ("cats -dogs", {"excluded": ("dogs",), "excluded_terms": ("dog",), "terms": {"cat"}}),
         ('cats -"big dogs"', {"excluded": ("big dogs",), "excluded_terms": (), "terms": {"cat"}}),
         ("well-known -5 degrees gcc -o x", {"excluded": ()}),
+        ("“Model C”-Schulen seit wann", {"excluded": (), "phrases": ("model c",)}),
+        ("Einfuhren und -ausfuhren bzw. -zölle", {"excluded": ()}),
         ("--no-cache", {"excluded": ()}),
         ("-only", {"excluded": (), "terms": set()}),
         ("-dogs", {"excluded": (), "terms": {"dog"}}),
@@ -48,6 +50,18 @@ def test_each_language_has_its_say() -> None:
     assert parse_query("pool", ["en", "de"]).terms == {"pool": 1}
 
 
+def test_stop_words_of_another_language_weigh_little() -> None:
+    query = parse_query("who wrote the novel about games", ["en", None])
+    # Text of an unknown language holds the stop words of all: there they say nothing, and would be rare.
+    assert set(query.terms) == {"wrote", "novel", "game", "games"} | set(parse_query("wrote novel games", ["en"]).terms)
+    assert frozenset({"game", "games"}) in query.alike
+    both = parse_query("the games", ["en", "de"])
+    assert both.terms["the"] < 0.2 < both.terms["game"] == 1
+    assert parse_query("die", ["en", "de"]).terms == pytest.approx({"die": 0.1})
+    assert parse_query("the who", ["en", None]).terms == {"the": 1, "who": 1}
+    assert parse_query("the games", ["en"]).alike == ()
+
+
 def test_a_pasted_page_is_cut() -> None:
     query = parse_query(" ".join(f'word{n}x "phrase {n}" -not{n}' for n in range(5_000)), ["en"])
     assert len(query.terms) <= MAX_TERMS
@@ -75,8 +89,6 @@ def test_wording_compares_to_the_letter() -> None:
     wording = Wording("Die Verbindung ERR_CONN_RESET  trat\nauf: part of v2.3.10, 黑豹队的防守, Café C++")
     assert all(wording.holds(phrase) for phrase in ("err_conn_reset", "trat auf", "的防守", "cafe", "c++"))
     assert not any(wording.holds(phrase) for phrase in ("art", "err_conn", "v2.3.1", "auf part"))
-    assert wording.holds_prefix("verb")
-    assert not wording.holds_prefix("bindung")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 import Stemmer
 
 from kb.words.analysis import document_terms, weighted_terms
-from kb.words.bm25 import ceiling, impacts, query_weights
+from kb.words.bm25 import K1, B, ceiling, impacts, query_weights
 from kb.words.hashing import hash_counts, hash_weights
 from kb.words.languages import stop_words
 
@@ -54,7 +54,7 @@ def _rank_ours(documents: dict[str, str], queries: dict[str, str]) -> dict[str, 
 def _rank_reference(documents: dict[str, str], queries: dict[str, str]) -> dict[str, list[str]]:
     names = list(documents)
     options = {"stopwords": sorted(stop_words("english")), "stemmer": Stemmer.Stemmer("english"), "show_progress": False}
-    index = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
+    index = bm25s.BM25(method="lucene", k1=K1, b=B)
     index.index(bm25s.tokenize(list(documents.values()), **options), show_progress=False)
     found, _ = index.retrieve(bm25s.tokenize(list(queries.values()), **options), k=10, show_progress=False)
     return {number: [names[place] for place in row] for number, row in zip(queries, found, strict=True)}
