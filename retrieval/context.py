@@ -4,11 +4,13 @@ The first passage that does not fit ends it, and what was left out is said insid
 whoever puts it into a prompt frames it.
 """
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from kb.providers.tokens import ESTIMATE
 from retrieval.headings import heading_line
-from retrieval.hits import DatasetReference, DocumentReference, Hit
+from retrieval.hits import DatasetReference, DocumentReference, Hit, Twin
 from retrieval.joining import Piece, join_pieces
 
 SEPARATOR = "\n\n"
@@ -16,7 +18,7 @@ SEPARATOR = "\n\n"
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """What a mark such as [1] stands for. `ids` are the citation ids of all the hits in its passage."""
+    """What a mark such as [1] stands for. `ids` are the citation ids of all the hits in its passage; `also_in` says nearly the same."""
 
     mark: int
     ids: tuple[str, ...]
@@ -25,6 +27,7 @@ class Citation:
     page: int | None
     score: float
     dataset: DatasetReference | None = None
+    also_in: tuple[Twin, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +41,33 @@ class Context:
         return not self.citations
 
 
-def build_context(hits: Sequence[Hit], max_chars: int = 20_000) -> Context:
-    """Passages in the order of the hits; `max_chars` 0 or -1 means no cap. Passages of one document that touch become one."""
+def build_context(
+    hits: Sequence[Hit], max_chars: int = 20_000, *, max_tokens: int = 0, count: Callable[[str], int] = ESTIMATE.count
+) -> Context:
+    """Passages in the order of the hits, within both caps; 0 or -1 means no cap. `count` counts tokens as whoever reads them does.
+
+    Passages of one document that touch become one."""
     passages = _merged(hits)
     blocks = [f"[{mark}] {_heading(passage[0])}\n{_text(passage)}" for mark, passage in enumerate(passages, start=1)]
-    kept = len(blocks) if max_chars <= 0 else _fitting(blocks, max_chars)
-    parts = blocks[:kept]
+
+    def fits(text: str) -> bool:
+        return (max_chars <= 0 or len(text) <= max_chars) and (max_tokens <= 0 or not text or count(text) <= max_tokens)
+
+    kept = len(blocks)
+    if not fits(_assembled(blocks, kept)):
+        # Each passage more makes the text longer, so the last number that fits is found by halves: counting tokens takes time.
+        kept = bisect_right(range(1, kept), False, key=lambda number: not fits(_assembled(blocks, number)))
+    text = _assembled(blocks, kept)
     omitted = len(blocks) - kept
-    if omitted and len(note := _omission(omitted)) <= max_chars - len(SEPARATOR.join([*parts, ""])):
-        parts.append(note)
-    return Context(SEPARATOR.join(parts), tuple(_citation(mark, passage) for mark, passage in enumerate(passages[:kept], start=1)), omitted)
+    citations = tuple(_citation(mark, passage) for mark, passage in enumerate(passages[:kept], start=1))
+    return Context(text if fits(text) else "", citations, omitted)
+
+
+def _assembled(blocks: Sequence[str], kept: int) -> str:
+    """So many blocks, and a note about the others."""
+    omitted = len(blocks) - kept
+    note = f"[{omitted} more {'passage' if omitted == 1 else 'passages'} left out for length]"
+    return SEPARATOR.join([*blocks[:kept], *([note] if omitted else [])])
 
 
 def _merged(hits: Sequence[Hit]) -> list[list[Hit]]:
@@ -95,23 +115,8 @@ def _heading(hit: Hit) -> str:
     return f"{line}, page {hit.page}" if hit.page is not None else line
 
 
-def _omission(count: int) -> str:
-    return f"[{count} more {'passage' if count == 1 else 'passages'} left out for length]"
-
-
-def _fitting(blocks: Sequence[str], max_chars: int) -> int:
-    """How many blocks fit from the start, the note about the others included."""
-    if len(SEPARATOR.join(blocks)) <= max_chars:
-        return len(blocks)
-    kept, length = 0, 0
-    for index, block in enumerate(blocks[:-1]):
-        length += len(block) + len(SEPARATOR)
-        if length + len(_omission(len(blocks) - index - 1)) > max_chars:
-            break
-        kept = index + 1
-    return kept
-
-
 def _citation(mark: int, passage: Sequence[Hit]) -> Citation:
     best = passage[0]
-    return Citation(mark, tuple(hit.citation for hit in passage), best.document, best.heading_path, best.page, best.score, best.dataset)
+    twins = {twin.document.id: twin for hit in reversed(passage) for twin in hit.also_in}
+    ids = tuple(hit.citation for hit in passage)
+    return Citation(mark, ids, best.document, best.heading_path, best.page, best.score, best.dataset, tuple(twins.values()))

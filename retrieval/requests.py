@@ -81,9 +81,21 @@ class Question(_Request):
     filters: Filter | None = Field(None, description="Conditions on documents: their fields and their metadata.")
 
 
+class ContextBudget(_Request):
+    """The hits as one text for a model to read: whole passages under their marks, the first that does not fit ends it."""
+
+    max_chars: int = Field(20_000, ge=0, le=10_000_000, description="The most characters, headings and marks included; 0 for no limit.")
+    max_tokens: int = Field(0, ge=0, le=10_000_000, description="The most tokens; 0 for no limit.")
+    tokenizer: Literal["estimate", "cl100k_base", "o200k_base", "all-MiniLM-L6-v2"] = Field(
+        "estimate",
+        description="What counts tokens, where it is installed; the estimate is four characters each, one in scripts without spaces.",
+    )
+
+
 class SearchRequest(Question, SearchSettings):
     """One search."""
 
+    context: ContextBudget | None = Field(None, description="Also give the hits as one text, within these limits.")
     explain: bool = Field(
         False, description="Say how the answer came about: plans, terms, the arithmetic of each hit, and why other candidates are none."
     )

@@ -14,11 +14,13 @@ from psycopg_pool import PoolTimeout
 from config.errors import Unavailable
 from kb.access import Actor
 from kb.models import Document, Source
+from kb.providers.tokens import token_counter_for
 from kb.stores.base import StoreError
 from kb.stores.contents import read_contents
 from kb.words.query import WordQuery, parse_query
 from retrieval import traces
 from retrieval.candidates import Findings, Shelf, find_candidates, shelve
+from retrieval.context import Context, build_context
 from retrieval.encoding import EncodingFailed, QueryVectors
 from retrieval.explaining import Course
 from retrieval.hits import Hit
@@ -27,7 +29,7 @@ from retrieval.languages import languages_of
 from retrieval.models import RERANK_ERROR, Reason
 from retrieval.passages import make_hits
 from retrieval.query import Query, Target, make_query
-from retrieval.requests import SearchRequest
+from retrieval.requests import ContextBudget, SearchRequest
 from retrieval.reranking import rerank_pool
 from retrieval.selection import Selection, diversify, select
 from retrieval.whereabouts import explain
@@ -72,6 +74,7 @@ class Answer:
     timings: Mapping[str, float]
     searched: Sequence[Target]
     explanation: Mapping[str, Any] | None = None
+    context: Context | None = None
 
 
 def search(actor: Actor, request: SearchRequest, *, vectors: QueryVectors | None = None) -> Answer:
@@ -93,7 +96,15 @@ def search(actor: Actor, request: SearchRequest, *, vectors: QueryVectors | None
         timings=outcome.timings,
         searched=query.targets,
         explanation=outcome.explanation if query.explain else None,
+        context=_context(outcome.hits, request.context),
     )
+
+
+def _context(hits: Sequence[Hit], budget: ContextBudget | None) -> Context | None:
+    if budget is None:
+        return None
+    count = token_counter_for(budget.tokenizer).count
+    return build_context(hits, budget.max_chars, max_tokens=budget.max_tokens, count=count)
 
 
 def find(query: Query, vectors: QueryVectors) -> tuple[Outcome, Exception | None]:

@@ -1,9 +1,10 @@
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
 from retrieval.context import build_context
-from retrieval.hits import DocumentReference, Hit, Scores, Span
+from retrieval.hits import DocumentReference, Hit, Scores, Span, Twin
 
 
 def hit(number: int, text: str, *, document: int = 0, start: int = 0, header: str = "", **values) -> Hit:
@@ -57,6 +58,27 @@ def test_the_first_that_does_not_fit_ends_it_and_the_note_is_inside() -> None:
     assert [citation.ids for citation in context.citations] == [("c:1",)]
     assert context.text.endswith("[2 more passages left out for length]")
     assert context.omitted == 2
+
+
+@pytest.mark.parametrize("count", [lambda text: len(text.split()), lambda text: -(-len(text) // 4)])
+def test_every_cap_of_tokens_holds(count) -> None:
+    hits = [hit(n, "word " * n, document=n) for n in range(1, 12)]
+    before = 0
+    for cap in range(1, count(build_context(hits, 0).text) + 2):
+        context = build_context(hits, 0, max_tokens=cap, count=count)
+        assert not context.text or count(context.text) <= cap
+        assert len(context.citations) >= before
+        before = len(context.citations)
+        both = build_context(hits, 200, max_tokens=cap, count=count)
+        assert len(both.text) <= 200
+        assert len(both.citations) == min(before, len(build_context(hits, 200).citations))
+    assert before == 11
+
+
+def test_documents_that_say_the_same_are_cited_too() -> None:
+    other = DocumentReference(UUID(int=9), "Copy", None, UUID(int=1), UUID(int=2))
+    (citation,) = build_context([replace(hit(1, "alpha"), also_in=(Twin("c:7", other),))]).citations
+    assert [(twin.citation, twin.document.title) for twin in citation.also_in] == [("c:7", "Copy")]
 
 
 def test_every_cap_holds() -> None:

@@ -49,6 +49,22 @@ def test_an_answer(api, library) -> None:
     assert trace["versions"] == {library.id: 1}
 
 
+def test_the_hits_as_one_text(api, library) -> None:
+    for number in range(3):
+        library.add(f"The boiler stands in the cellar of house {number}.", title=f"House {number}")
+    library.add("The boiler stands in the cellar of house 0.", title="Copy")
+    asked = {"query": "boiler cellar", "context": {"max_tokens": 45}}
+    body = api.post(SEARCH, asked).json()
+    context = body["context"]
+    assert context["omitted"] == 1
+    assert context["text"].startswith(f"[1] {body['hits'][0]['document']['title']}\n{body['hits'][0]['text']}")
+    assert [citation["ids"] for citation in context["citations"]] == [[hit["citation"]] for hit in body["hits"][:2]]
+    assert sum(len(citation["also_in"]) for citation in context["citations"]) + len(body["hits"][2]["also_in"]) == 1
+    assert api.post(SEARCH, {"query": "boiler"}).json()["context"] is None
+    refused = api.post(SEARCH, {"query": "boiler", "context": {"tokenizer": "/etc/passwd"}})
+    assert (refused.status_code, refused.json()["errors"][0]["path"]) == (400, "context.tokenizer")
+
+
 def test_an_empty_answer_is_200_with_its_reason(api, library) -> None:
     response = api.post(SEARCH, {"query": "boiler"})
     assert (response.status_code, response.json()["hits"], response.json()["reason"]) == (200, [], "knowledge_base_empty")
