@@ -53,7 +53,7 @@ def test_the_hits_as_one_text(api, library) -> None:
     for number in range(3):
         library.add(f"The boiler stands in the cellar of house {number}.", title=f"House {number}")
     library.add("The boiler stands in the cellar of house 0.", title="Copy")
-    asked = {"query": "boiler cellar", "context": {"max_tokens": 45}}
+    asked = {"query": "boiler cellar", "context": {"max_tokens": 40}}
     body = api.post(SEARCH, asked).json()
     context = body["context"]
     assert context["omitted"] == 1
