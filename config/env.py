@@ -114,6 +114,12 @@ class Environment(BaseSettings):
     dead_run_seconds: float = Field(900, ge=1, le=86_400, description="a run without progress for so long is dead")
     max_run_hours: float = Field(48, gt=0, le=720, description="longest run")
     trace_days: int = Field(30, ge=0, le=3650, description="days that traces of retrievals are kept; 0: for ever")
+    model_grace_days: float = Field(
+        7, ge=0, le=365, description="days that the vectors of a model stay after a knowledge base has left it, for the way back"
+    )
+    reembed_rate: float = Field(
+        0, ge=0, le=100_000, description="most chunks a second that a change of model embeds for one knowledge base; 0: no limit"
+    )
     embed_threads: int = Field(0, ge=0, le=1024, description="threads of the local embedding model; 0: every core")
     recognize_memory_mb: int = Field(1536, ge=256, le=65_536, description="memory of the child that recognizes text and speech")
     recognize_seconds: float = Field(60, ge=1, le=600, description="longest recognition of one page, picture or stretch of speech")

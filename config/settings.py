@@ -231,12 +231,16 @@ STAGES = {
 NOTICES = {"recall": "retrieval.recall.running:notices_of"}
 # What works a slice of a job, by its kind.
 RETRIEVAL_JOBS = {"evaluation": "retrieval.evaluation.running:work", "recall": "retrieval.recall.running:work"}
+# How documents of a knowledge base are counted that were made under other settings than those of now.
+OUTDATED = {"cut": "ingestion.services.outdated:count"}
 # What is cleared away every minute, in this order.
 HOUSEKEEPING = {
     "removed sources": "ingestion.housekeeping:clear_removed_sources",
     "deleted knowledge bases": "ingestion.housekeeping:clear_deleted",
     "points in external stores": "kb.store_removals:drain_all",
     "word statistics": "ingestion.housekeeping:fold_words",
+    "left vectors": "kb.leaving:remove_left_vectors",
+    "unused partitions": "kb.leaving:drop_unused_partitions",
     "vector indexes": "ingestion.housekeeping:build_vector_indexes",
     "texts": "ingestion.housekeeping:collect_texts",
     "verdicts": "ingestion.housekeeping:collect_verdicts",

@@ -24,6 +24,7 @@ class Passage:
     heading_path: list[str]
     tokens: int
     table_header: list[int] | None
+    context: str
     text: str
     text_hash: bytes
     pages: tuple[int | None, int | None]
@@ -63,8 +64,23 @@ def prepare(item: RunItem, *, configured_language: str) -> Generation:
         text = markdown[start:end]
         said = with_context(context, text)
         counts, length = document_terms(said, language)
-        words = (hash_counts(counts), length, hash_written(written_words(said, language)))
-        passages.append(Passage(ordinal, start, end, path, tokens, header, text, bytes(digest), _pages(spans, start, end), *words))
+        passages.append(
+            Passage(
+                ordinal=ordinal,
+                start=start,
+                end=end,
+                heading_path=path,
+                tokens=tokens,
+                table_header=header,
+                context=context,
+                text=text,
+                text_hash=bytes(digest),
+                pages=_pages(spans, start, end),
+                counts=hash_counts(counts),
+                length=length,
+                written=hash_written(written_words(said, language)),
+            )
+        )
     return Generation(item, passages, language)
 
 

@@ -9,15 +9,17 @@ from django.dispatch import receiver
 
 from config import queues
 from config.errors import Conflict
-from ingestion import claims
+from ingestion import claims, wakes
 from ingestion.children import sandbox
 from ingestion.fleet import Heart
 from ingestion.models import IngestionRun
+from ingestion.refill import refilling
 from ingestion.removal import hand_over
 from ingestion.schedules import sync_schedules
 from kb.models import KnowledgeBaseVersion
 from kb.schemas import load_stored
 from kb.signals import version_published
+from kb.space_changes import open_change
 
 _hearts: list[Heart] = []
 
@@ -42,6 +44,13 @@ def _refuse_moving(version: KnowledgeBaseVersion, previous: KnowledgeBaseVersion
         return
     if IngestionRun.objects.filter(knowledge_base=version.knowledge_base_id, finished_at=None).exists():
         raise Conflict("A run is under way, and it writes into the store that this knowledge base has. Wait for it, or cancel it.")
+
+
+@receiver(version_published)
+def follow_model(sender, *, knowledge_base, **kwargs) -> None:
+    """A version that names another model began a change; the sweep finds it too."""
+    if (change := open_change(knowledge_base)) is not None:
+        transaction.on_commit(partial(wakes.wake, change.id, refilling.STAGE))
 
 
 @worker_ready.connect

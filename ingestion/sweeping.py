@@ -14,6 +14,7 @@ from redis.exceptions import RedisError
 
 from ingestion import claims, fires, fleet, wakes
 from ingestion.models import IngestionRun, RunItem
+from ingestion.refill import refilling
 from ingestion.services.progress import is_pausing
 from ingestion.services.runs import settle_closed_run
 from ingestion.stages.items import open_stages
@@ -63,6 +64,7 @@ def _sweep() -> None:
         for run in runs:
             follow_up(run, shares.get(run.id))
             note_eligibility(run, found)
+        refilling.wake_all()
     except RedisError as error:
         log.warning("The sweep could not reach the message broker: %s", error)
         return

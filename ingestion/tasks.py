@@ -5,6 +5,7 @@ from uuid import UUID
 from celery import shared_task
 
 from ingestion import fires, fleet, housekeeping, sweeping
+from ingestion.refill import refilling
 from ingestion.stages import slices
 from kb.models import EmbeddingSpace
 from kb.stores.provision import provision_space
@@ -12,7 +13,8 @@ from kb.stores.provision import provision_space
 
 @shared_task(name="ingestion.work")
 def work(stage: str, run_id: str, token: str) -> None:
-    slices.work(stage, UUID(run_id), token)
+    """A slice of a run's stage; of a change of model for `refill`."""
+    slices.work(stage, UUID(run_id), token) if stage != refilling.STAGE else refilling.work(UUID(run_id), token)
 
 
 @shared_task(name="ingestion.sweep", everyone=True, expires=30)

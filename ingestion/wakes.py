@@ -41,6 +41,7 @@ ROUTES: Mapping[str, Route] = {
     "recognize": Route(queues.RECOGNIZE, rows=8, most=64),
     "embed": Route(queues.EMBED, rows=1, most=64),
     "publish": Route(queues.DEFAULT, rows=16, most=4),
+    "refill": Route(queues.EMBED, rows=1, most=1),  # of a change of model, whose id takes the place of a run's
     "finish": Route(queues.DEFAULT, rows=1, most=1),
 }
 

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from kb import blobs, stored, vector_stores
 from kb.models import Blob, Document, EmbeddingSpace, File, KnowledgeBase, Organization, Upload
+from kb.space_changes import live_spaces
 from kb.store_drift import compare_store, remove_points
 from kb.stores.drift import drift, remove_orphans
 from kb.stores.vectors import remove_vectors
@@ -93,12 +94,12 @@ def _of_knowledge_base(knowledge_base: KnowledgeBase) -> Iterator[Finding]:
 
 
 def _left_spaces(knowledge_base: KnowledgeBase, named: Callable[..., Finding]) -> Iterator[Finding]:
-    """Vectors of a model that the knowledge base left, and none of its documents is published in."""
+    """Vectors of a model that the knowledge base left, that nobody goes back to, and that none of its documents is published in."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT space FROM embedding_use WHERE kb = %s", [knowledge_base.id])
         used = {row[0] for row in cursor.fetchall()}
     living = set(Document.objects.filter(knowledge_base=knowledge_base, space__isnull=False).values_list("space_id", flat=True))
-    for space in EmbeddingSpace.objects.filter(id__in=used - living - {knowledge_base.space_id}):
+    for space in EmbeddingSpace.objects.filter(id__in=used - living - live_spaces(knowledge_base)):
         remedy = f"removes the vectors of {space} that no document is published with"
         yield named("left_vectors", 1, remedy, (str(space.pk),), partial(_remove_vectors, knowledge_base, space))
 

@@ -9,14 +9,14 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
-from django.db.models import ProtectedError
+from django.db.models import ProtectedError, Q
 
 from config import queues
 from config.errors import Conflict, NotFound
 from kb import access, schemas
 from kb.access import Actor, Level
 from kb.embedding import ensure_space, model_fingerprint, provider_of, spec_of
-from kb.models import Document, EmbeddingModel, EmbeddingSpace, KnowledgeBase
+from kb.models import Document, EmbeddingModel, EmbeddingSpace, KnowledgeBase, SpaceChange
 from kb.providers import Role, check_spec, document_text, embed
 from kb.versioning import rules
 
@@ -105,8 +105,9 @@ def users_of(model: EmbeddingModel) -> list[str]:
     space = EmbeddingSpace.objects.filter(embedding_model=model).first()
     if space is None:
         return []
-    names = KnowledgeBase.objects.filter(space=space).order_by("name").values_list("name", flat=True)[:10]
-    if found := list(names):
+    ways = SpaceChange.objects.filter(Q(from_space=space) | Q(to_space=space), state__in=SpaceChange.LIVE).values("knowledge_base")
+    names = KnowledgeBase.objects.filter(Q(space=space) | Q(named_space=space) | Q(id__in=ways)).order_by("name")
+    if found := list(names.values_list("name", flat=True)[:10]):
         return found
     with connection.cursor() as cursor:
         cursor.execute("SELECT EXISTS (SELECT FROM embedding_use WHERE space = %s)", [space.pk])

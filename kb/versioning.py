@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce
 
 from config.errors import Conflict, InvalidInput, NotFound, StaleVersion
 from config.registry import Registry
-from kb import schemas, vector_stores
+from kb import schemas, space_changes, vector_stores
 from kb.access import Actor, embedding_models
 from kb.models import Document, EmbeddingModel, KnowledgeBase, KnowledgeBaseVersion, Reranker, Source
 from kb.providers.tokens import known_tokenizers
@@ -59,12 +59,13 @@ def publish(
             author=actor.user,
             author_name=actor.name,
         )
-        space_before = locked.space_id
+        model_before = locked.named_space_id or locked.space_id
         locked.name, locked.description, locked.visibility = loaded.name, loaded.description, loaded.visibility
-        locked.current, locked.space = version, model.space
+        locked.current = version
+        space_changes.follow_model(locked, version=version, space=model.space)
         try:
             with transaction.atomic():
-                locked.save(update_fields=["name", "description", "visibility", "current", "space"])
+                locked.save(update_fields=["name", "description", "visibility", "current", "space", "named_space"])
         except IntegrityError as error:
             if "knowledge_base_name_once" not in str(error):
                 raise
@@ -79,7 +80,7 @@ def publish(
             retyped_sources=retyped,
         )
         # Last: what was published until here is seen.
-        vector_stores.follow_store(locked, before=previous, now=loaded.store, model_changes=space_before != model.space.pk)
+        vector_stores.follow_store(locked, before=previous, now=loaded.store, model_changes=model_before != model.space.pk)
     knowledge_base.refresh_from_db()
     return version
 

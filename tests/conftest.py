@@ -197,3 +197,49 @@ def sources(organization, other_organization):
         base = services.create_knowledge_base(actor, document={"name": "Notes", "sources": [{"name": owner.name, "type": "upload"}]})
         made[owner.name] = Source.objects.get(knowledge_base=base)
     return made
+
+
+# Far from what a sequence hands out: the partitions stay while the rows of each test are rolled back.
+SECOND_SPACE, TWIN_SPACE = 900_000_002, 900_000_003
+
+
+@pytest.fixture(scope="session")
+def second_partition(django_db_setup, django_db_blocker) -> int:
+    """Of another dimension than that of the model in use."""
+    return _provision(django_db_blocker, SECOND_SPACE, dimension=384)
+
+
+@pytest.fixture(scope="session")
+def twin_partition(django_db_setup, django_db_blocker) -> int:
+    """Of the same dimension."""
+    return _provision(django_db_blocker, TWIN_SPACE, dimension=256)
+
+
+def _provision(django_db_blocker, number: int, *, dimension: int) -> int:
+    """By the owner outside of any test's transaction, else the application's connection could not see it."""
+    from django.utils import timezone
+
+    from kb.models import EmbeddingSpace
+    from kb.stores.provision import provision_space
+
+    with django_db_blocker.unblock():
+        provision_space(EmbeddingSpace(pk=number, dimension=dimension, provisioned_at=timezone.now()))
+        connections["owner"].close()
+    return number
+
+
+@pytest.fixture
+def make_space(db):
+    """A registered model with its space; nothing is provisioned."""
+
+    def make(name: str, *, dimension: int, pk: int | None = None, **values):
+        from django.utils import timezone
+
+        from kb.models import EmbeddingModel, EmbeddingSpace
+
+        model = EmbeddingModel.objects.create(name=name, model=name, dimension=dimension, max_input_tokens=256, **values)
+        return EmbeddingSpace.objects.create(
+            pk=pk, embedding_model=model, dimension=dimension, fingerprint=name, provisioned_at=timezone.now()
+        )
+
+    return make

@@ -3,9 +3,9 @@
 from django.contrib import admin
 from django_celery_beat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
 
-from ingestion.admin import contents, records, runs, schedules, sources, verdicts
+from ingestion.admin import contents, embeddings, records, runs, schedules, sources, verdicts
 
-__all__ = ["contents", "records", "runs", "schedules", "sources", "verdicts"]
+__all__ = ["contents", "embeddings", "records", "runs", "schedules", "sources", "verdicts"]
 
 # The beat's rows follow published versions; a page to write them would be a door beside those, and would let anybody with it run any task.
 for row in (ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule):

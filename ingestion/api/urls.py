@@ -12,6 +12,7 @@ from ingestion.api.channel_files import (
 )
 from ingestion.api.datasets import DatasetQueryView, DatasetsView, DatasetView
 from ingestion.api.documents import DocumentsView, DocumentView
+from ingestion.api.embeddings import CancelChangeView, EmbeddingsView, ReembedView, RollBackModelView
 from ingestion.api.events import RunEventsView
 from ingestion.api.explanations import WhyView
 from ingestion.api.files import FileContentView, FilesView, FileView
@@ -45,6 +46,10 @@ SOURCE = f"{KB}/sources/<str:source_id>"
 urlpatterns = [
     path(f"{KB}/ingest", IngestView.as_view(), name="ingest"),
     path(f"{KB}/ingestions/<str:ingestion_id>", IngestionView.as_view(), name="ingestion"),
+    path(f"{KB}/embeddings", EmbeddingsView.as_view(), name="embeddings"),
+    path(f"{KB}/embeddings/cancel", CancelChangeView.as_view(), name="embeddings-cancel"),
+    path(f"{KB}/embeddings/rollback", RollBackModelView.as_view(), name="embeddings-rollback"),
+    path(f"{KB}/reembed", ReembedView.as_view(), name="reembed"),
     path(f"{KB}/documents", DocumentsView.as_view(), name="documents"),
     path(f"{KB}/documents/<str:document_id>", DocumentView.as_view(), name="knowledge-base-document"),
     path("documents/<str:document_id>", DocumentView.as_view(), name="document"),

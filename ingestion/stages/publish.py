@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from ingestion import claims
 from ingestion.attachments import settle_attachments
+from ingestion.following import SpaceLeft, publishing
 from ingestion.generations import Difference, Generation, Passage, compare, prepare
 from ingestion.models import IngestionRun, RunItem
 from ingestion.parts import fits_now, lock_datasets, put_parts
@@ -45,6 +46,9 @@ def work(run: IngestionRun, part: Slice) -> bool:
         handful = _handful(items)
         try:
             publish_items(run, [prepare(item, configured_language=language) for item in handful])
+        except SpaceLeft:
+            give_back(handful)
+            return True
         except StoreUnavailable as error:
             _put_off(run, handful, error)
             return False
@@ -81,10 +85,10 @@ def _refuse(run: IngestionRun, items: list[RunItem], error: StoreRefused) -> Non
 
 def publish_items(run: IngestionRun, generations: list[Generation]) -> None:
     """Make the generations what answers for their documents, for those that still are what their items were made for. Raises
-    StoreUnavailable and StoreRefused, and then nothing has changed."""
+    StoreUnavailable, StoreRefused and SpaceLeft, and then nothing has changed."""
     placement = place_points(run, generations)
     try:
-        with claims.writing(run):
+        with publishing(run):
             _publish(run, generations, placement)
     except DataError:
         if len(generations) > 1:  # one of them holds what the database refuses: alone it is found
@@ -210,6 +214,7 @@ def _insert(run: IngestionRun, difference: Difference, paid: Mapping[bytes, np.n
                 start=passage.start,
                 end=passage.end,
                 text=passage.text,
+                context=passage.context,
                 text_hash=passage.text_hash,
                 heading_path=passage.heading_path,
                 page_start=passage.pages[0],

@@ -14,6 +14,7 @@ from config.errors import LecternError
 from config.registry import Registry
 from config.tenancy import everyone, tenant
 from ingestion import claims, wakes
+from ingestion.following import follow
 from ingestion.models import IngestionRun, RunItem
 from ingestion.stages.items import open_stages, put_back
 from ingestion.wakes import ROUTES
@@ -28,6 +29,7 @@ NEXT = {
     RunItem.Stage.EXTRACTED: "embed",
     RunItem.Stage.EMBEDDED: "publish",
 }
+RELATED = ("source", "version", "space__embedding_model", "knowledge_base")
 
 
 @dataclass(slots=True)
@@ -57,7 +59,7 @@ def work(stage: str, run_id: UUID, token: str) -> None:
     """Work one slice, then wake what it made possible. A run that is closed or unknown needs nothing, nor does the crawl of one
     that is listed."""
     with everyone():
-        run = IngestionRun.objects.select_related("source", "version", "space", "space__embedding_model").filter(id=run_id).first()
+        run = IngestionRun.objects.select_related(*RELATED).filter(id=run_id).first()
     if run is None or not run.is_open or (stage == "crawl" and run.listed_at is not None):
         wakes.release(stage, token)
         return
@@ -71,6 +73,7 @@ def _work(stage: str, run: IngestionRun, token: str) -> None:
     wakes.was_called(stage, run.id)
     goes_on = True
     try:
+        follow(run)
         goes_on = _worker(stage, run)(run, part) is not False
     except claims.ClaimLost:
         log.info("Run %s no longer holds its source; the slice of %s ends.", run.id, stage)

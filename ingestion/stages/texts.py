@@ -37,11 +37,16 @@ def announce(run: IngestionRun, batch: Sequence[Wanted], *, longest: float = 0.0
     stay leased for the `longest` that the call may take, in seconds, so that nobody else pays for them meanwhile.
     """
     with claims.writing(run):
-        _count(batch, 1)
-        lease = timedelta(seconds=max(settings.ENV.lease_seconds, longest + CALL_MARGIN))
-        EmbeddedText.objects.filter(id__in=[wanted.id for wanted in batch], vector=None).update(lease_until=timezone.now() + lease)
         scope = {"organization_id": run.organization_id, "knowledge_base_id": run.knowledge_base_id, "space": run.space}
-        return ProviderCall.objects.create(**scope, run=run, texts=len(batch))
+        return note_call(batch, longest=longest, **scope, run=run)
+
+
+def note_call(batch: Sequence[Wanted], *, longest: float, **values: object) -> ProviderCall:
+    """The row of a call with these `values`, and what it means for the texts in it; in the transaction of who may send it."""
+    _count(batch, 1)
+    lease = timedelta(seconds=max(settings.ENV.lease_seconds, longest + CALL_MARGIN))
+    EmbeddedText.objects.filter(id__in=[wanted.id for wanted in batch], vector=None).update(lease_until=timezone.now() + lease)
+    return ProviderCall.objects.create(**values, texts=len(batch))
 
 
 def uncount(batch: Sequence[Wanted]) -> None:

@@ -25,6 +25,7 @@ from kb.admin.documents import DocumentForm, told
 from kb.admin.rows import RowAdmin, actor_of
 from kb.admin.text import counted, document_of, text_of
 from kb.bundles.texts import write_document
+from kb.embedding_status import look
 from kb.models import Grant, KnowledgeBase, Membership, User
 
 
@@ -84,11 +85,11 @@ class KnowledgeBaseAdmin(BundlePages, RowAdmin):
         if obj is None:
             return [(None, {"fields": ("organization", "document", "comment")})]
         if not self.has_change_permission(request, obj):
-            return [(None, {"fields": ("name", "version", "contents", "document_shown")})]
-        return [(None, {"fields": ("version", "contents", "document", "removes", "comment", "expected")})]
+            return [(None, {"fields": ("name", "version", "contents", "embeddings", "document_shown")})]
+        return [(None, {"fields": ("version", "contents", "embeddings", "document", "removes", "comment", "expected")})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: KnowledgeBase | None = None) -> tuple[str, ...]:
-        return ("version", "contents", "document_shown", "name") if obj else ()
+        return ("version", "contents", "embeddings", "document_shown", "name") if obj else ()
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         # The document's fields are no model fields, so that the factory must not look for them.
@@ -117,6 +118,20 @@ class KnowledgeBaseAdmin(BundlePages, RowAdmin):
         pages = ("kb_source", "kb_document", "kb_chunk", None, *above)
         lines = [*_lines(obj), "runs", "versions", "judgements", "evaluations", "recall checks"]
         return format_html_join(" · ", "{}", ((_rows_link(page, obj, line),) for page, line in zip(pages, lines, strict=True)))
+
+    @admin.display(description="embeddings")
+    def embeddings(self, obj: KnowledgeBase) -> SafeString:
+        """A line, and a banner where they are stale; the buttons are on the page behind it."""
+        status = look(obj)
+        page = reverse("admin:kb_spacechange_embeddings", args=[obj.pk])
+        if not status.stale:
+            line = f"{counted(status.chunks, 'chunk')} by {status.answering.name}"
+            return format_html('<a href="{}" class="text-primary-600">{}</a>', page, line)
+        banner = (
+            '<p class="text-red-600 font-medium">{}</p>'
+            '<a href="{}" class="bg-primary-600 font-medium px-3 py-2 rounded-default text-white inline-block">Re-embed …</a>'
+        )
+        return format_html(banner, status.reason, page)
 
     @admin.display(description="document")
     def document_shown(self, obj: KnowledgeBase) -> SafeString:

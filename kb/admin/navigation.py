@@ -26,6 +26,7 @@ GROUPS: dict[str, list[tuple[str, str, str]]] = {
         ("Recall checks", "retrieval.RecallCheck", "troubleshoot"),
         ("Embedding models", "kb.EmbeddingModel", "hub"),
         ("Rerankers", "kb.Reranker", "swap_vert"),
+        ("Changes of models", "kb.SpaceChange", "swap_horiz"),
         ("Bound services", "kb.ServiceBinding", "link"),
     ],
     "Access": [

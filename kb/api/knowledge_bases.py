@@ -14,7 +14,8 @@ from kb import access, listing, services, versioning
 from kb.access import Level
 from kb.api.idempotency import idempotent
 from kb.api.parameters import comment_of, etag, expected_version, flag, is_unchanged
-from kb.api.shapes import Descriptor, KnowledgeBaseAnswer, RemovedSource, answer, answer_page
+from kb.api.shapes import Descriptor, EmbeddingsAnswer, KnowledgeBaseAnswer, RemovedSource, answer, answer_page
+from kb.embedding_status import look
 from kb.models import KnowledgeBase, KnowledgeBaseVersion
 from kb.schemas import KnowledgeBaseDocument, load_stored
 from kb.schemas.describe import json_schema
@@ -52,7 +53,7 @@ class KnowledgeBaseSchema(APIView):
 class OneKnowledgeBase(APIView):
     @extend_schema(parameters=[header("If-None-Match", "304 if this is the current version.")], responses=KnowledgeBaseAnswer)
     def get(self, request: Request, kb_id: str) -> Response:
-        """A knowledge base with its current document."""
+        """A knowledge base with its current document, and how its embeddings stand. The ETag is of the document alone."""
         found = access.get_knowledge_base(request.user, kb_id)
         version = versioning.read(found)
         if is_unchanged(request, version.number):
@@ -88,6 +89,7 @@ def shown(
         author_name=version.author_name,
         published_at=version.created_at,
         document=load_stored(version.document),
+        embeddings=EmbeddingsAnswer.model_validate(look(knowledge_base)),
         removed_sources=[RemovedSource.model_validate(source) for source in removed],
     )
     headers = {"ETag": etag(version.number)}

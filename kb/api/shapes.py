@@ -61,6 +61,79 @@ class RemovedSource(Shape):
     files: int
 
 
+class ModelFacts(Shape):
+    """What gives vectors, and which."""
+
+    name: str
+    provider: str
+    model: str
+    dimension: int
+
+
+class SpaceCoverage(Shape):
+    """Vectors of one embedding space, of the `chunks` that answer."""
+
+    space: int
+    model: ModelFacts
+    use: Literal["answers", "filling", "grace", "left"]
+    """`grace`: kept for the way back; `left`: about to be removed."""
+    vectors: int
+    chunks: int
+
+
+class OutdatedDocuments(Shape):
+    documents: int
+    """Documents that were cut under other settings than those of now, and answer as they are until they are cut anew."""
+    of: int
+    """Documents that answer."""
+
+
+class EmbeddingChange(Shape):
+    """The newest change of the embedding model, or renewal of vectors."""
+
+    id: UUID
+    state: Literal["filling", "switching", "grace", "done", "failed", "cancelled", "superseded", "rolled_back"]
+    from_model: str
+    to_model: str
+    requested_by: str
+    chunks: int
+    missing: int
+    """Chunks that have no vector of the new model yet."""
+    filled: int
+    computed: int
+    """Texts that were paid; vectors of the others were known."""
+    too_long: int
+    """Chunks of which the new model reads the beginning alone, until their documents are cut anew."""
+    per_second: float
+    eta_seconds: int | None
+    error: str
+    """Why it waits, or failed."""
+    reason: str
+    started_at: datetime
+    switched_at: datetime | None
+    grace_until: datetime | None
+    """Until then the vectors of the model before stay."""
+    finished_at: datetime | None
+    can_roll_back: bool
+
+
+class EmbeddingsAnswer(Shape):
+    """`stale`: what answers is not what the current version asks for; `reason` says why, and what to do."""
+
+    stale: bool
+    reason: str
+    model: ModelFacts
+    """That the current version names."""
+    answering: ModelFacts
+    """By which searches are answered."""
+    chunks: int
+    missing: int
+    """Chunks without a vector of the model that answers: found by their words alone."""
+    coverage: list[SpaceCoverage]
+    outdated: OutdatedDocuments
+    change: EmbeddingChange | None
+
+
 class KnowledgeBaseAnswer(Shape):
     """A knowledge base with its current version; its ETag is the version's number."""
 
@@ -71,6 +144,7 @@ class KnowledgeBaseAnswer(Shape):
     author_name: str
     published_at: datetime
     document: KnowledgeBaseDocument
+    embeddings: EmbeddingsAnswer
     removed_sources: list[RemovedSource] = []
     """What the publication that is answered took away; it answers no search any more, and is cleared in batches."""
 

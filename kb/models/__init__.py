@@ -5,6 +5,7 @@ from kb.models.datasets import Dataset, DatasetPart
 from kb.models.documents import Blob, Chunk, Document, File
 from kb.models.knowledge_bases import KnowledgeBase, KnowledgeBaseVersion, Source
 from kb.models.rerankers import Reranker
+from kb.models.space_changes import SpaceChange
 from kb.models.spaces import DIMENSIONS, EmbeddingModel, EmbeddingSpace
 from kb.models.spellings import LexicalWord
 from kb.models.stores import StoreRemoval, StoreUse
@@ -37,6 +38,7 @@ __all__ = [
     "Secret",
     "ServiceBinding",
     "Source",
+    "SpaceChange",
     "StoreRemoval",
     "StoreUse",
     "TenantRow",

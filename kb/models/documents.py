@@ -139,6 +139,9 @@ class Chunk(models.Model):
     start = models.PositiveIntegerField()
     end = models.PositiveIntegerField()
     text = models.TextField()
+    context = models.TextField(  # noqa: DJ001 - unknown is another thing than none
+        null=True, help_text="The line of title and headings above the text that is embedded; null: from before it was kept."
+    )
     text_hash = models.BinaryField(max_length=32, help_text="SHA-256 of the exact text that was embedded.")
     heading_path = ArrayField(models.TextField(), default=list)
     page_start = models.PositiveIntegerField(null=True)

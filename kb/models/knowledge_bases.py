@@ -26,7 +26,17 @@ class KnowledgeBase(TenantRow):
     state = models.CharField(max_length=16, choices=State, default=State.ACTIVE)
     hidden = models.BooleanField(default=False, help_text="Belongs to an agent and is not listed.")
     current = models.ForeignKey("kb.KnowledgeBaseVersion", null=True, editable=False, on_delete=models.RESTRICT, related_name="+")
-    space = models.ForeignKey("kb.EmbeddingSpace", null=True, editable=False, on_delete=models.PROTECT, related_name="knowledge_bases")
+    space = models.ForeignKey(
+        "kb.EmbeddingSpace", null=True, editable=False, on_delete=models.PROTECT, related_name="knowledge_bases", help_text="What answers."
+    )
+    named_space = models.ForeignKey(
+        "kb.EmbeddingSpace",
+        null=True,
+        editable=False,
+        on_delete=models.PROTECT,
+        related_name="+",
+        help_text="Of the model that the current version names; another than what answers while the model is changed.",
+    )
     created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
 
     class Meta:

@@ -10,7 +10,7 @@ from django.db import connection
 
 _CONTENTS = """
 SELECT counted.kb, sum(counted.chunks)::bigint, sum(counted.length)::bigint,
-       coalesce((SELECT array_agg(u.space ORDER BY u.space) FROM embedding_use u
+       coalesce((SELECT array_agg(u.space) FROM embedding_use u JOIN kb_knowledgebase k ON k.id = u.kb AND k.space_id = u.space
                  WHERE u.organization = %(organization)s AND u.kb = counted.kb), '{}'::bigint[]),
        (SELECT jsonb_object_agg(s.space, s.store) FROM store_use s WHERE s.organization_id = %(organization)s AND s.kb = counted.kb)
 FROM (
@@ -23,7 +23,9 @@ FROM (
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Chunks and words that answer at this moment, and the spaces that hold their vectors: two during a change of model.
+    """Chunks and words that answer at this moment, and the space that they answer from: one, or none before the first vector.
+
+    Read once for a search, so that it sees one space entirely, whatever is switched meanwhile.
 
     `stores`: the spaces whose vectors lie in a store over a network, each with its type and parameters."""
 

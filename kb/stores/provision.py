@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from django.db import DatabaseError, connections, transaction
+from django.db.models import Q
 from django.db.utils import OperationalError
 from django.utils import timezone
 from psycopg import errors, sql
 
 from config.errors import Conflict, Unavailable
 from kb.models.knowledge_bases import KnowledgeBase
+from kb.models.space_changes import SpaceChange
 from kb.models.spaces import EmbeddingSpace
 from kb.stores.tables import LEAVES, embedding_name, index_name, leaf_name, signs, space_name
 from kb.stores.vectors import EXACT_ROWS, forget_leaves
@@ -51,6 +53,10 @@ def drop_space(space: EmbeddingSpace) -> bool:
         form = "ALTER TABLE {} DETACH PARTITION {} FINALIZE" if pending else "ALTER TABLE {} DETACH PARTITION {} CONCURRENTLY"
         detach = sql.SQL(form).format(sql.Identifier(parent), sql.Identifier(name))
         _patiently(lambda: _execute(detach), doing=f"detach the partition of the space {space.pk}", finalise=(parent, name))
+    if _has_rows(name):
+        # Somebody came to use it between the look and the detachment.
+        _patiently(lambda: _reattach(space, name), doing=f"attach the partition of the space {space.pk} again")
+        raise Conflict(f"The space {space.pk} has just got vectors of a knowledge base.")
     _patiently(
         lambda: _execute(sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier(name))),
         doing=f"drop the partition of the space {space.pk}",
@@ -58,6 +64,12 @@ def drop_space(space: EmbeddingSpace) -> bool:
     space.provisioned_at = None
     space.save(update_fields=["provisioned_at"])
     return True
+
+
+def is_filled(space: EmbeddingSpace) -> bool:
+    """Whether the partition takes room on the disk: something was written there, and may have gone again."""
+    leaves = [leaf_name(space.dimension, space.pk, remainder) for remainder in range(LEAVES)]
+    return bool(_value("SELECT coalesce(sum(pg_relation_size(to_regclass(name))), 0) > 0 FROM unnest(%s) name", [leaves]))
 
 
 def build_indexes(space: EmbeddingSpace) -> list[str]:
@@ -115,6 +127,19 @@ def _attach(space: EmbeddingSpace, name: str) -> None:
         cursor.execute(sql.SQL("ALTER TABLE {} ATTACH PARTITION {} FOR VALUES IN ({})").format(parent, partition, number))
 
 
+def _reattach(space: EmbeddingSpace, name: str) -> None:
+    parent = sql.Identifier(embedding_name(space.dimension))
+    with transaction.atomic(using=OWNER), connections[OWNER].cursor() as cursor:
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [f"{LOCK_TIMEOUT_MS}ms"])
+        cursor.execute(
+            sql.SQL("ALTER TABLE {} ATTACH PARTITION {} FOR VALUES IN ({})").format(parent, sql.Identifier(name), sql.Literal(space.pk))
+        )
+
+
+def _has_rows(name: str) -> bool:
+    return bool(_value(sql.SQL("SELECT EXISTS (SELECT FROM {})").format(sql.Identifier(name)).as_string(None), []))
+
+
 def _drop_index(name: str) -> None:
     _execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(sql.Identifier(name)))
 
@@ -144,8 +169,10 @@ def _patiently(step: Callable[[], None], *, doing: str, finalise: tuple[str, str
 
 
 def _refuse_used(space: EmbeddingSpace) -> None:
-    if KnowledgeBase.objects.filter(space=space).exists():
+    if KnowledgeBase.objects.filter(Q(space=space) | Q(named_space=space)).exists():
         raise Conflict(f"The space {space.pk} is used by a knowledge base. Give that another embedding model first.")
+    if SpaceChange.objects.filter(Q(to_space=space) | Q(from_space=space), state__in=SpaceChange.LIVE).exists():
+        raise Conflict(f"The space {space.pk} is needed by a change of model, or for the way back. Wait for its end, or cancel it.")
     with connections["default"].cursor() as cursor:
         cursor.execute("SELECT EXISTS (SELECT FROM embedding_use WHERE space = %s)", [space.pk])
         if cursor.fetchone()[0]:

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tests.benchmarks.soak import extraction, files, fuzz, histories, kills, races, site_histories, size, tenants
+from tests.benchmarks.soak import change, extraction, files, fuzz, histories, kills, races, site_histories, size, tenants
 from tests.benchmarks.soak.ground import Bounds, Figures
 from tests.journeys.conftest import SEED
 
@@ -54,3 +54,9 @@ def test_somewhat_large_things(run_slice):
 @pytest.mark.soak
 def test_two_tenants_and_each_other_s_ids(run_slice):
     assert run_slice(tenants, rounds=1).notes["operations"] > 40
+
+
+def test_a_change_of_model_under_questions(run_slice):
+    figures = run_slice(change, rounds=1, chunks=600, calm_seconds=2)
+    assert figures.notes["texts"] > 500
+    assert len(figures.notes["asked"]) == 2, "both models have answered"

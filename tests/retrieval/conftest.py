@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from django.db import connections
 from django.utils import timezone
 
 from kb import blobs, services
 from kb.embedding import provider_of
-from kb.models import Chunk, Document, EmbeddingModel, EmbeddingSpace, KnowledgeBase, Source
+from kb.models import Chunk, Document, KnowledgeBase, Source
 from kb.providers import Role, embed
-from kb.stores.provision import provision_space
 from kb.stores.vectors import VectorRow, add_vectors
 from kb.stores.words import WordRow, add_words
 from kb.words.analysis import document_terms, written_words
@@ -87,29 +85,3 @@ def make_library(actor, hashing_model) -> Callable[..., Library]:
 @pytest.fixture
 def library(make_library) -> Library:
     return make_library("Handbooks")
-
-
-# Far from what a sequence hands out: the partition stays while the rows of each test are rolled back.
-SECOND_SPACE = 900_000_002
-
-
-@pytest.fixture(scope="session")
-def second_partition(django_db_setup, django_db_blocker) -> int:
-    """Made by the owner outside of any test's transaction, else the application's connection could not see it."""
-    with django_db_blocker.unblock():
-        provision_space(EmbeddingSpace(pk=SECOND_SPACE, dimension=384, provisioned_at=timezone.now()))
-        connections["owner"].close()
-    return SECOND_SPACE
-
-
-@pytest.fixture
-def make_space(db) -> Callable[..., EmbeddingSpace]:
-    """A registered model with its space; nothing is provisioned."""
-
-    def make(name: str, *, dimension: int, pk: int | None = None, **values: Any) -> EmbeddingSpace:
-        model = EmbeddingModel.objects.create(name=name, model=name, dimension=dimension, max_input_tokens=256, **values)
-        return EmbeddingSpace.objects.create(
-            pk=pk, embedding_model=model, dimension=dimension, fingerprint=name, provisioned_at=timezone.now()
-        )
-
-    return make

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from config.errors import NotFound
 from kb.access import actor_for_user
-from kb.models import Chunk, Source, Usage
+from kb.models import Chunk, KnowledgeBase, Source, Usage
 from kb.models.derived import EmbeddingUse
 from retrieval.models import RetrievalTrace
 from retrieval.requests import SearchRequest
@@ -188,13 +188,18 @@ def test_a_weak_knowledge_base_gives_its_share_behind_a_large_strong_one(actor, 
     assert str(answer.hits[-1].document.knowledge_base_id) == weak.id
 
 
-def test_documents_in_two_spaces_are_both_found(actor, library, make_space, second_partition) -> None:
+def test_one_space_answers_whatever_stands_in_another(actor, library, make_space, second_partition) -> None:
+    """While a model is changed, vectors of both are there."""
     other = make_space("other", provider="hashing", dimension=384, pk=second_partition)
     library.add(BOILER)
     library.add(CAT, space=other)
     answer = ask(actor, "boiler", mode="vector", explain=True)
-    assert set(texts(answer)) == {BOILER, CAT}
-    assert answer.explanation["embedding_models"] == ["hashing", "other"]
+    assert texts(answer) == [BOILER]
+    assert answer.explanation["embedding_models"] == ["hashing"]
+    KnowledgeBase.objects.filter(id=library.id).update(space=other)
+    answer = ask(actor, "cat", mode="vector", explain=True)
+    assert texts(answer) == [CAT]
+    assert answer.explanation["embedding_models"] == ["other"]
 
 
 def test_a_failed_embedding(actor, library, make_space) -> None:
@@ -202,6 +207,7 @@ def test_a_failed_embedding(actor, library, make_space) -> None:
     # An address where nobody listens.
     broken = make_space("broken", provider="openai", dimension=512, endpoint="http://127.0.0.1:9/v1")
     EmbeddingUse.objects.filter(kb=library.knowledge_base.id).update(space=broken.pk)
+    KnowledgeBase.objects.filter(id=library.id).update(space=broken)
     answer = ask(actor, "boiler")
     assert texts(answer) == [BOILER]
     assert answer.degraded == "embedding_error"

@@ -17,7 +17,7 @@ from tests.fleet import QUICK, Fleet, wait_for
 from tests.installation import installation
 from tests.servers.openai_server import ScriptedServer
 
-ZEROES = ("lost", "doubled", "stuck", "paid_twice", "wrongly_deleted", "undead", "leaked", "errors")
+ZEROES = ("lost", "doubled", "stuck", "paid_twice", "wrongly_deleted", "undead", "leaked", "errors", "failed", "empty", "mixed", "slow")
 BATCH = 8
 SETTLE_SECONDS = 120
 # Pieces do not overlap, so that the chunks of a document, one after another, are the document.

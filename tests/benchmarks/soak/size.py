@@ -79,19 +79,19 @@ def _made(ground: Ground, model: str) -> tuple[str, str]:
     return knowledge_base, sources["files"]
 
 
-def _sentences(number: int) -> str:
+def sentences(number: int, *, first: int = 0) -> str:
     """Paragraphs of which no two are alike."""
     return "\n\n".join(
         f"Entry {index} of the register: valve v{index} opens at {index % 97} bar, gauge g{index} reads {index % 89}, and the crew of shift"
         f" s{index % 31} writes both numbers into the book before the boiler b{index % 53} is started again."
-        for index in range(number)
+        for index in range(first, first + number)
     )
 
 
 def _large_text(ground: Ground, figures: Figures, model: str, megabytes: int) -> None:
     """Pushed text is cut at the default limit of a document, and says so; what is left answers."""
     knowledge_base, _ = _made(ground, model)
-    text = _sentences(megabytes * 1_000_000 // 160)[: megabytes * 1_000_000]
+    text = sentences(megabytes * 1_000_000 // 160)[: megabytes * 1_000_000]
     answer = ground.client.http.post(f"/knowledge-bases/{knowledge_base}/ingest", json={"text": text, "document_name": "large"})
     if answer.status_code != 202:
         figures.count("errors", f"{megabytes} MB of text: {answer.status_code} {answer.text[:300]}")
@@ -109,7 +109,7 @@ def _large_text(ground: Ground, figures: Figures, model: str, megabytes: int) ->
 
 def _large_document(ground: Ground, figures: Figures, model: str, chunks: int) -> None:
     knowledge_base, source = _made(ground, model)
-    ground.client.upload(knowledge_base, source, {"register.md": _sentences(chunks).encode()})
+    ground.client.upload(knowledge_base, source, {"register.md": sentences(chunks).encode()})
     made = _ingest(ground, figures, knowledge_base, source, seconds=600)
     figures.notes["large_document_chunks"] = made
     if made:
@@ -133,7 +133,7 @@ def _small_files(ground: Ground, figures: Figures, model: str, number: int, chan
 def _deletion(ground: Ground, figures: Figures, model: str, chunks: int, *, await_rows: bool) -> None:
     """Gone for a reader at once; the housekeeping, once a minute, takes the rows."""
     knowledge_base, source = _made(ground, model)
-    ground.client.upload(knowledge_base, source, {"register.md": _sentences(chunks).encode()})
+    ground.client.upload(knowledge_base, source, {"register.md": sentences(chunks).encode()})
     _ingest(ground, figures, knowledge_base, source, seconds=600)
     started = time.monotonic()
     ground.client.call("DELETE", f"/knowledge-bases/{knowledge_base}")

@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from kb import services
+from kb.models import KnowledgeBase
 from kb.models.derived import EmbeddingUse
 from retrieval.models import RetrievalTrace
 
@@ -118,6 +119,7 @@ def test_a_failed_embedding_is_503_with_reason_and_trace(api, library, make_spac
     library.add("boiler")
     broken = make_space("broken", provider="openai", dimension=512, endpoint="http://127.0.0.1:9/v1")
     EmbeddingUse.objects.filter(kb=library.knowledge_base.id).update(space=broken.pk)
+    KnowledgeBase.objects.filter(id=library.id).update(space=broken)
     response = api.post(SEARCH, {"query": "boiler", "mode": "vector"})
     assert response.status_code == 503
     assert response.json()["reason"] == "embedding_error"
