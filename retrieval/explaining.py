@@ -36,6 +36,7 @@ WHY: dict[str, str] = {
     "excluded": "It holds what the question excludes.",
     "without_phrase": "It does not hold the quoted phrase, and passages that do are better.",
     "not_current": "Its document was taken down while the search ran, or its source is being removed.",
+    "filtered": "The filters leave its document out; its store could not be told them.",
     "reranking": "The reranker put it below its lowest score, or did not read so far down.",
     "max_per_document": "Its document gave all the hits that one document may.",
     "max_results": "Its knowledge base gave all the hits that it may.",
@@ -109,6 +110,8 @@ class Examiner:
                 return "duplicate", f"It says nearly the same as hit {place}, which names its document."
         if chunk not in self._standing:
             return "not_current", WHY["not_current"]
+        if not self._holdings.get(row["document_id"], NO_FILTERS).whole:
+            return "filtered", WHY["filtered"]
         sieve = Sieve()
         if not passes(found, course.words, sieve):
             return self._failed(found, sieve)

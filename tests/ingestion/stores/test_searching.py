@@ -78,8 +78,11 @@ def test_filters_are_the_stores_while_they_name_few_documents(outside, actor, qd
         run = ingest_text(outside, text=f"{LEAVE} {number}", document_name=f"d{number}", metadata={"old": number < 4})
         work(run)
     condition = {"type": "eq", "key": "old", "value": True}
-    answer = ask(actor, outside, "leave", mode="vector", filters=condition)
+    answer = ask(actor, outside, "leave", mode="vector", filters=condition, explain=True)
     assert texts(answer) == {f"{LEAVE} {number}" for number in range(4)}
+    assert answer.explanation["sides"][0]["in_scope"] is None
+    fates = {one["verdict"] for one in answer.explanation["dropped_candidates"]}
+    assert fates == (set() if most == 1000 else {"filtered"})
     asked = [body for _, path, body in qdrant.seen if path.endswith("/query")][-1]
     named = [part for part in asked["filter"]["must"] if part.get("key") == "document"]
     assert bool(named) == (most == 1000)
