@@ -10,6 +10,7 @@ from django.db.models import BooleanField, Case, Value, When
 from kb.models import Document
 from retrieval.explanation import ExplainedCondition
 from retrieval.filters import Comparison, Group, Negation, compile_filter
+from retrieval.metadata import MetadataTypes
 
 # Of a list of values, those that are told.
 _VALUES = 20
@@ -27,13 +28,14 @@ NO_FILTERS = Holding(True, [])
 
 
 def conditions_of(
-    condition: Comparison | Group | Negation | None, *, organization: UUID, documents: Collection[UUID]
+    condition: Comparison | Group | Negation | None, types: MetadataTypes, *, organization: UUID, documents: Collection[UUID]
 ) -> dict[UUID, Holding]:
-    """By document, in one statement. Without filters everything holds."""
+    """By document, in one statement; `types` as the search compared by. Without filters everything holds."""
     if condition is None or not documents:
         return dict.fromkeys(documents, NO_FILTERS)
     leaves = list(_leaves(condition, "filters"))
-    asked = {"whole": _holds(condition, "filters")} | {f"leaf_{n}": _holds(leaf, path) for n, (path, leaf) in enumerate(leaves)}
+    asked = {"whole": _holds(condition, types, "filters")}
+    asked |= {f"leaf_{n}": _holds(leaf, types, path) for n, (path, leaf) in enumerate(leaves)}
     rows = Document.objects.filter(organization=organization, id__in=list(documents)).annotate(**asked).values("id", *asked)
     return {
         row["id"]: Holding(
@@ -47,8 +49,9 @@ def conditions_of(
     }
 
 
-def _holds(condition: Comparison | Group | Negation, path: str) -> Case:
-    return Case(When(compile_filter(condition, path=path), then=Value(True)), default=Value(False), output_field=BooleanField())
+def _holds(condition: Comparison | Group | Negation, types: MetadataTypes, path: str) -> Case:
+    holds = compile_filter(condition, types=types, path=path)
+    return Case(When(holds, then=Value(True)), default=Value(False), output_field=BooleanField())
 
 
 def _leaves(condition: Comparison | Group | Negation, path: str) -> Iterator[tuple[str, Comparison]]:

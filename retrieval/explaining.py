@@ -150,7 +150,7 @@ class Examiner:
         self._terms |= read_terms(organization=query.organization, knowledge_bases=[t.id for t in query.targets], chunks=chunks)
         documents = {one.row["document_id"] for one in found}
         asked = query.request.filters if query.request else None
-        self._holdings |= conditions_of(asked, organization=query.organization, documents=documents - self._holdings.keys())
+        self._holdings |= conditions_of(asked, query.types, organization=query.organization, documents=documents - self._holdings.keys())
 
     def passage(self, found: Found, verdict: Verdict, why: str) -> ExplainedPassage:
         row = found.row

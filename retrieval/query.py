@@ -15,7 +15,7 @@ from kb.schemas.retrieval_settings import Fusion, MinScore, RetrievalSettings
 from kb.stores.contents import holds_private
 from retrieval.filters import compile_filter
 from retrieval.fusion import Weights
-from retrieval.metadata import merge_types
+from retrieval.metadata import NO_TYPES, MetadataTypes, merge_types
 from retrieval.requests import FusionWeights, MinScores, Mode, SearchRequest
 
 T = TypeVar("T")
@@ -68,14 +68,16 @@ class Target:
 @dataclass(frozen=True, slots=True)
 class Query:
     """`limit` is the most hits of the whole answer, `pool` how many candidates are read before one is chosen (0: as they come), `filters`
-    a condition on documents. `rerankers` are those that targets name, by name. `readable` is what keeps private documents of
-    others back, on documents and on chunks; `hides`: there are such, so that they must not stand among the candidates either."""
+    a condition on documents, which `types` compared metadata by. `rerankers` are those that targets name, by name. `readable` is what keeps
+    private documents of others back, on documents and on chunks; `hides`: there are such, so that they must not stand among the candidates
+    either. `asked_about` are documents that somebody expected, None for what the actor cannot see."""
 
     text: str
     organization: UUID
     targets: tuple[Target, ...]
     limit: int
     filters: Q | None = None
+    types: MetadataTypes = NO_TYPES
     readable: Q = field(default_factory=Q)
     readable_chunks: Q = field(default_factory=Q)
     hides: bool = False
@@ -102,9 +104,8 @@ def make_query(actor: Actor, request: SearchRequest) -> Query:
     """`NotFound` for a knowledge base that is absent or foreign, `InvalidInput` for a filter that cannot be asked."""
     rows = _knowledge_bases(actor, request.knowledge_bases)
     targets = tuple(_target(row, request) for row in rows)
-    filters = None
-    if request.filters is not None:
-        filters = compile_filter(request.filters, types=merge_types(_settings_of(row).metadata for row in rows))
+    types = merge_types(_settings_of(row).metadata for row in rows)
+    filters = compile_filter(request.filters, types=types) if request.filters is not None else None
     readable = access.readable(actor)
     ids = [target.id for target in targets]
     hides = holds_private(ids) and access.hidden_documents(actor, ids).exists()
@@ -117,6 +118,7 @@ def make_query(actor: Actor, request: SearchRequest) -> Query:
         targets=targets,
         limit=limit,
         filters=filters,
+        types=types,
         readable=readable,
         readable_chunks=access.readable(actor, "document__"),
         hides=hides,

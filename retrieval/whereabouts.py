@@ -37,7 +37,7 @@ def find_whereabouts(examiner: Examiner, vectors: QueryVectors) -> list[Explaine
     course = examiner.course
     held = [one for one in course.query.asked_about.values() if one is not None and _absence(one, course) is None]
     asked = course.query.request.filters if course.query.request else None
-    holdings = conditions_of(asked, organization=course.query.organization, documents=[one.id for one in held])
+    holdings = conditions_of(asked, course.query.types, organization=course.query.organization, documents=[one.id for one in held])
     best = _best_passages(examiner, [one.id for one in held], vectors) if held else {}
     told = []
     for identifier, document in course.query.asked_about.items():

@@ -36,16 +36,18 @@ class Ground:
     space: EmbeddingSpace
     documents: int
     chunks: int
+    ef_search: int | None = None
 
     @property
     def place(self) -> dict[str, Any]:
         return {"organization": self.organization, "space": self.space, "knowledge_base": self.knowledge_base}
 
 
-def survey(organization: UUID, knowledge_base: UUID, space: EmbeddingSpace) -> Ground:
+def survey(organization: UUID, knowledge_base: UUID, space: EmbeddingSpace, *, ef_search: int | None = None) -> Ground:
+    """`ef_search` is what the knowledge base sets."""
     held = read_contents(organization=organization, knowledge_bases=[knowledge_base]).get(knowledge_base, NOTHING)
     rows = Document.objects.filter(organization=organization, knowledge_base=knowledge_base, space=space, chunk_count__gt=0)
-    return Ground(organization, knowledge_base, space, rows.count(), held.chunks if space.pk in held.spaces else 0)
+    return Ground(organization, knowledge_base, space, rows.count(), held.chunks if space.pk in held.spaces else 0, ef_search)
 
 
 def draw_questions(ground: Ground, count: int, *, seed: int) -> tuple[list[np.ndarray], str]:
@@ -79,7 +81,7 @@ def draw_documents(ground: Ground, share: float, *, seed: int) -> list[list[UUID
 
 
 def probe(ground: Ground, vector: np.ndarray, documents: Sequence[UUID] | None, *, ef: int | None = None) -> Probe:
-    """One question by the plan that a search chooses, and exactly."""
+    """One question by the plan that a search chooses, with the knowledge base's `ef_search` or another, and exactly."""
     started = perf_counter()
     found = search_vectors(
         organization=ground.organization,
@@ -88,7 +90,7 @@ def probe(ground: Ground, vector: np.ndarray, documents: Sequence[UUID] | None, 
         query=vector,
         limit=DEPTH,
         documents=documents,
-        ef_search=ef,
+        ef_search=ef or ground.ef_search,
     )
     between = perf_counter()
     exact = search_exactly(**ground.place, query=vector, limit=DEPTH, documents=documents)

@@ -16,6 +16,7 @@ from config.errors import InvalidInput
 from kb import vector_stores
 from kb.access import Actor
 from kb.models import EmbeddingSpace, KnowledgeBase
+from kb.schemas import load_stored
 from retrieval import jobs
 from retrieval.belonging import rows_of
 from retrieval.jobs import Lease
@@ -47,6 +48,7 @@ def start_check(
         "seed": random.SystemRandom().randrange(2**31) if seed is None else seed,
         "embedding_model": knowledge_base.space.embedding_model.name,
         "space": knowledge_base.space_id,
+        "ef_search": load_stored(knowledge_base.current.document).retrieval.ef_search,
     }
     with transaction.atomic():
         made = jobs.open_job(RecallCheck, actor, knowledge_base, settings=wanted, total=len(SELECTIVITIES))
@@ -61,7 +63,7 @@ def work(lease: Lease) -> bool:
     space = EmbeddingSpace.objects.select_related("embedding_model").filter(id=check.settings["space"]).first()
     if space is None:
         raise InvalidInput("The embedding space is gone. Start another check.")
-    ground = survey(check.organization_id, check.knowledge_base_id, space)
+    ground = survey(check.organization_id, check.knowledge_base_id, space, ef_search=check.settings["ef_search"])
     vectors, note = draw_questions(ground, check.settings["queries"], seed=check.settings["seed"]) if ground.chunks else ([], "")
     if not vectors:
         raise InvalidInput("Nothing of this knowledge base has a vector of its model yet. Run its sources first.")
@@ -110,7 +112,7 @@ def warnings_of(check: RecallCheck) -> list[str]:
         worst = min(check.levels, key=lambda level: level["recall"])
         share = _percent(worst["selectivity"])
         told.append(f"Recall@{check.settings['k']} is {worst['recall']:.3f} at {share} of the documents, below {LEAST_RECALL}.")
-        reached = f"An ef of {check.suggested_ef} reached it on the same questions."
+        reached = f"An ef_search of {check.suggested_ef} reached it on the same questions: set retrieval.ef_search to it."
         lost = "No ef reached it: the index may have aged. Rebuild it (REINDEX INDEX CONCURRENTLY) and check again."
         told.append(reached if check.suggested_ef else lost)
     missing = sum(level["missing"] for level in check.levels)

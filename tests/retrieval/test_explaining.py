@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from kb import access
+from kb import access, versioning
 from kb.access import actor_for_user
 from kb.models import Document, Source
 from retrieval.explanation import Explanation
@@ -117,6 +117,19 @@ def test_conditions_are_told_one_by_one(actor, library) -> None:
     assert (document.verdict, [one.holds for one in document.conditions]) == ("filtered", [False, False])
     assert "year gte 2000" in document.why
     assert document.best.scores.keyword > 0
+
+
+def test_conditions_are_compared_as_the_search_compares(actor, library) -> None:
+    """By the types that the knowledge base declares: a year that is stored as text is a number there."""
+    knowledge_base = library.knowledge_base
+    document = versioning.read(knowledge_base).document | {"metadata": {"year": "number"}}
+    versioning.publish(knowledge_base, document=document, expected=1, actor=actor)
+    text = library.add("boiler cellar", title="Text", metadata={"year": "2024"})
+    old = library.add("boiler cellar", title="Old", metadata={"year": "1999"})
+    filters = {"type": "gte", "key": "year", "value": 2000}
+    answer, told = explained(actor, "boiler", filters=filters, explain_documents=[str(text.id), str(old.id)])
+    assert [hit.document.title for hit in answer.hits] == ["Text"]
+    assert [(one.verdict, one.conditions[0].holds) for one in told.documents] == [("hit", True), ("filtered", False)]
 
 
 def test_where_an_expected_document_stands(actor, make_library) -> None:

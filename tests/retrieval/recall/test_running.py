@@ -132,7 +132,7 @@ def test_an_index_that_loses_is_told_with_a_remedy(actor, make_library, monkeypa
         told = warnings_of(made)
         assert "below 0.95" in told[0]
         assert made.suggested_ef in (None, 200, 400, 700, 1000)
-        assert (f"An ef of {made.suggested_ef}" if made.suggested_ef else "No ef reached it") in told[1]
+        assert (f"An ef_search of {made.suggested_ef}" if made.suggested_ef else "No ef reached it") in told[1]
         with pytest.raises(CommandError, match=r"below 0\.95"):
             call_command("check_recall", str(base.id), "--queries", "5", "--seed", "1", stdout=io.StringIO())
     finally:
@@ -178,7 +178,7 @@ def test_the_page_of_a_knowledge_base_warns(library, alice) -> None:
     RecallCheck.objects.create(**of, levels=[level], recall=0.81, suggested_ef=400)
     text = staff(alice).get(page).content.decode()
     assert "Recall@10 is 0.810 at 1 % of the documents, below 0.95." in text
-    assert "An ef of 400 reached it" in text
+    assert "An ef_search of 400 reached it" in text
     assert "2 rows that exist were not found." in text
     RecallCheck.objects.create(**of, levels=[level | {"recall": 1.0, "missing": 0}], recall=1.0)
     assert "Recall check of" not in staff(alice).get(page).content.decode()
