@@ -78,7 +78,7 @@ class Holding:
         if leaf is None:
             return False
         is_built = sql.SQL("SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass(%(index)s) AND indisvalid)")
-        return not self._value(is_built, index=index_name(leaf))
+        return not self._value(is_built, index=index_name(leaf, self.space.embedding_model.vector_index))
 
     def copy_from(self, other: EmbeddingSpace, chunks: Sequence[int]) -> int:
         """Take over the vectors of a space whose vectors are the same: another registration of one model. In a transaction."""
