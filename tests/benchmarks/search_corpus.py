@@ -141,7 +141,7 @@ def _publish(corpus: Corpus, generator: Generator, knowledge_base: KnowledgeBase
         key=str(document_id), key_hash=document_id.bytes, title="Document", chunk_count=size,
     )  # fmt: skip
     with _timed(corpus, "chunks"):
-        ids = _copy_chunks(corpus, knowledge_base, document_id, texts)
+        ids = _insert_chunks(corpus, knowledge_base, document_id, texts)
     words = []
     for chunk, text in zip(ids, texts, strict=True):
         counts, length = document_terms(text, None)
@@ -160,15 +160,17 @@ def _publish(corpus: Corpus, generator: Generator, knowledge_base: KnowledgeBase
     corpus.vectors.append(vectors)
 
 
-def _copy_chunks(corpus: Corpus, knowledge_base: KnowledgeBase, document: UUID, texts: list[str]) -> list[int]:
+def _insert_chunks(corpus: Corpus, knowledge_base: KnowledgeBase, document: UUID, texts: list[str]) -> list[int]:
+    """COPY is not for tables under row-level security; one statement with arrays is nearly as quick."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT nextval('kb_chunk_id_seq') FROM generate_series(1, %s)", [len(texts)])
         ids = [row[0] for row in cursor.fetchall()]
-        with cursor.copy(f"COPY kb_chunk ({CHUNK_COLUMNS}) FROM STDIN") as copy:
-            for i, (chunk, text) in enumerate(zip(ids, texts, strict=True)):
-                copy.write_row(
-                    (chunk, corpus.organization.pk, knowledge_base.pk, document, i, i * 2000, i * 2000 + len(text), text, b"", [], "", 200)
-                )
+        cursor.execute(
+            f"INSERT INTO kb_chunk ({CHUNK_COLUMNS})"
+            " SELECT chunk, %s, %s, %s, n - 1, (n - 1) * 2000, (n - 1) * 2000 + length(words), words, '', '{}', '', 200"
+            " FROM unnest(%s::bigint[], %s::text[]) WITH ORDINALITY AS given (chunk, words, n)",
+            [corpus.organization.pk, knowledge_base.pk, document, ids, texts],
+        )
     return ids
 
 
