@@ -162,6 +162,7 @@ REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": None,
 }
 SPECTACULAR_SETTINGS = {
+    "ENUM_NAME_OVERRIDES": {"JobStatus": ["queued", "running", "succeeded", "failed", "cancelled"]},
     "TITLE": "Lectern",
     "DESCRIPTION": "A self-hosted knowledge-base server for LLM applications.",
     "VERSION": VERSION,
