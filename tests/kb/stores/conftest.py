@@ -6,11 +6,12 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from django.db import connections
+from django.db import connection, connections
 from django.utils import timezone
 
 from kb.models import Chunk, Document, EmbeddingModel, EmbeddingSpace, KnowledgeBase, Organization, Source
-from kb.stores.provision import provision_space
+from kb.stores.provision import drop_space, provision_space
+from kb.stores.tables import space_name
 from kb.stores.vectors import VectorRow, add_vectors
 from kb.stores.words import WordRow, add_words
 
@@ -92,3 +93,26 @@ def make_shelf(space) -> Callable[..., Shelf]:
 @pytest.fixture
 def shelf(make_shelf) -> Shelf:
     return make_shelf("Handbook")
+
+
+@pytest.fixture
+def fresh(db):
+    """A space without a partition; whatever the test makes of it is dropped."""
+    model = EmbeddingModel.objects.create(name="fresh", provider="hashing", model="h", dimension=256, max_input_tokens=100)
+    space = EmbeddingSpace.objects.create(embedding_model=model, dimension=256, fingerprint="f")
+    yield space
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM embedding_256 WHERE space = %s", [space.pk])
+        cursor.execute("DELETE FROM embedding_use WHERE space = %s", [space.pk])
+    space.knowledge_bases.update(space=None)
+    drop_space(space)
+
+
+def value(query, *parameters, using="default"):
+    with connections[using].cursor() as cursor:
+        cursor.execute(query, parameters)
+        return cursor.fetchone()[0]
+
+
+def leaves(space):
+    return value("SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass(%s)", space_name(256, space.pk))

@@ -1,6 +1,5 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 
 import numpy as np
 import psycopg
@@ -8,39 +7,16 @@ import pytest
 from django.db import connection, connections, transaction
 from django.utils import timezone
 
-from config.errors import Conflict, Unavailable
+from config.errors import Unavailable
 from config.tenancy import carried
-from kb import leaving
-from kb.models import EmbeddingModel, EmbeddingSpace, KnowledgeBaseVersion, SpaceChange
+from kb.models import EmbeddingSpace
 from kb.stores import provision, vectors
-from kb.stores.provision import build_indexes, drop_space, provision_space
+from kb.stores.provision import build_indexes, provision_space
 from kb.stores.tables import space_name
 from kb.stores.vectors import add_vectors, remove_vectors, search_vectors
+from tests.kb.stores.conftest import leaves, value
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "owner"])
-
-
-@pytest.fixture
-def fresh(db):
-    """A space without a partition; whatever the test makes of it is dropped."""
-    model = EmbeddingModel.objects.create(name="fresh", provider="hashing", model="h", dimension=256, max_input_tokens=100)
-    space = EmbeddingSpace.objects.create(embedding_model=model, dimension=256, fingerprint="f")
-    yield space
-    with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM embedding_256 WHERE space = %s", [space.pk])
-        cursor.execute("DELETE FROM embedding_use WHERE space = %s", [space.pk])
-    space.knowledge_bases.update(space=None)
-    drop_space(space)
-
-
-def value(query, *parameters, using="default"):
-    with connections[using].cursor() as cursor:
-        cursor.execute(query, parameters)
-        return cursor.fetchone()[0]
-
-
-def leaves(space):
-    return value("SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass(%s)", space_name(256, space.pk))
 
 
 def test_provisioning_can_be_repeated(fresh):
@@ -96,72 +72,6 @@ def test_a_held_lock_is_waited_for_and_then_reported(fresh, monkeypatch):
         provision_space(fresh)
         timer.join()
     assert leaves(fresh) == 4
-
-
-def test_a_space_is_dropped_only_when_nothing_needs_it(fresh, shelf):
-    provision_space(fresh)
-    shelf.knowledge_base.space = shelf.space = fresh
-    shelf.knowledge_base.save()
-    shelf.add_vectors(shelf.add_document(3), np.ones((3, 256)))
-    with pytest.raises(Conflict, match="another embedding model"):
-        drop_space(fresh)
-    shelf.knowledge_base.space = None
-    shelf.knowledge_base.save()
-    with pytest.raises(Conflict, match="still holds vectors"):
-        drop_space(fresh)
-    while remove_vectors(organization=shelf.organization, space=fresh, knowledge_base=shelf.id):
-        pass
-    assert drop_space(fresh) is True
-    assert drop_space(fresh) is False
-    assert fresh.provisioned_at is None
-    assert leaves(fresh) == 0
-    provision_space(fresh)
-    assert leaves(fresh) == 4
-
-
-def test_a_partition_that_everybody_left_goes_with_its_files(fresh, shelf):
-    provision_space(fresh)
-    leaving.drop_unused_partitions()
-    assert leaves(fresh) == 4, "nothing was ever written there"
-    chunks = shelf.add_document(3)
-    rows = [vectors.VectorRow(chunk, np.ones(256)) for chunk in chunks]
-    add_vectors(organization=shelf.organization, space=fresh, knowledge_base=shelf.id, rows=rows)
-    while remove_vectors(organization=shelf.organization, space=fresh, knowledge_base=shelf.id):
-        pass
-    knowledge_base = shelf.knowledge_base
-    version = KnowledgeBaseVersion.objects.create(
-        organization=knowledge_base.organization, knowledge_base=knowledge_base, number=9, document={}
-    )
-    way_back = SpaceChange.objects.create(
-        organization=knowledge_base.organization, knowledge_base=knowledge_base, version=version, from_space=fresh,
-        to_space=shelf.space, state="grace", grace_until=timezone.now() + timedelta(days=1),
-    )  # fmt: skip
-    leaving.drop_unused_partitions()
-    assert leaves(fresh) == 4, "somebody may go back"
-    with pytest.raises(Conflict, match="way back"):
-        drop_space(fresh)
-    SpaceChange.objects.filter(id=way_back.id).update(state="done")
-    leaving.drop_unused_partitions()
-    assert leaves(fresh) == 0
-    fresh.refresh_from_db()
-    assert fresh.provisioned_at is None, "the sweep attaches an empty one"
-
-
-def test_a_partition_that_is_used_again_while_it_goes_is_attached_again(fresh, shelf, monkeypatch):
-    provision_space(fresh)
-    chunks = shelf.add_document(3)
-    rows = [vectors.VectorRow(chunk, np.ones(256)) for chunk in chunks]
-    real = provision._refuse_used
-
-    def look_and_come_in(space):
-        real(space)
-        add_vectors(organization=shelf.organization, space=fresh, knowledge_base=shelf.id, rows=rows)
-
-    monkeypatch.setattr(provision, "_refuse_used", look_and_come_in)
-    with pytest.raises(Conflict, match="just got vectors"):
-        drop_space(fresh)
-    monkeypatch.undo()
-    assert value("SELECT count(*) FROM embedding_256 WHERE space = %s", fresh.pk) == 3
 
 
 @pytest.fixture
