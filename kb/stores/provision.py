@@ -69,7 +69,7 @@ def drop_space(space: EmbeddingSpace) -> bool:
 def is_filled(space: EmbeddingSpace) -> bool:
     """Whether the partition takes room on the disk: something was written there, and may have gone again."""
     leaves = [leaf_name(space.dimension, space.pk, remainder) for remainder in range(LEAVES)]
-    return bool(_value("SELECT coalesce(sum(pg_relation_size(to_regclass(name))), 0) > 0 FROM unnest(%s) name", [leaves]))
+    return bool(_value("SELECT coalesce(sum(pg_relation_size(to_regclass(name))), 0) > 0 FROM unnest(%s::text[]) name", [leaves]))
 
 
 def build_indexes(space: EmbeddingSpace) -> list[str]:
