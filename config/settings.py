@@ -174,8 +174,6 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "SERVE_AUTHENTICATION": [],
     "SERVE_PERMISSIONS": [],
-    # Two fields called status with the same values; by itself their common schema would be named by chance.
-    "ENUM_NAME_OVERRIDES": {"MeasurementStatus": ["queued", "running", "succeeded", "failed", "cancelled"]},
 }
 UNFOLD = {
     "SITE_TITLE": "Lectern",
