@@ -136,7 +136,7 @@ def test_a_secret_that_is_rotated_in_the_middle_of_a_slice_fails_nothing(run, se
     assert payer.pay(batch) is Paid.LATER
     assert RunItem.objects.filter(run=run, stage="extracted").count() == 16
     EmbeddedText.objects.update(lease_until=None)  # as the slice does at its end
-    work(run)
+    work_off(run)
     assert RunItem.objects.filter(run=run, stage="embedded").count() == 16
 
 
