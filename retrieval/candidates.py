@@ -12,7 +12,7 @@ from kb.stores.words import search_words
 from kb.words.query import WordQuery
 from retrieval.encoding import EncodingFailed, QueryVectors
 from retrieval.explanation import ExplainedSide
-from retrieval.fusion import EXACT, Weights, fuse
+from retrieval.fusion import EXACT, Weights, for_query, fuse
 from retrieval.hits import Scores
 from retrieval.query import Query, Target
 from retrieval.regions import Region
@@ -160,7 +160,7 @@ def _search_shelf(query: Query, shelf: Shelf, words: WordQuery, vectors: QueryVe
         started = perf_counter()
         near += _cosines_of(shelf, vectors, [row[0] for row in said], {row[0] for row in near}, query)
         findings.clock("vectors", started)
-    weights = _weights_for(shelf, words)
+    weights = _weights_for(shelf, words, near, said)
     findings.candidates += _scored(shelf.mode, near, said, weights)
     if query.explain and shelf.mode == "hybrid":
         lowest = min((cosine for _, cosine in near), default=None)
@@ -218,10 +218,10 @@ def _cosines_of(shelf: Shelf, vectors: QueryVectors, chunks: list[int], known: s
     return found
 
 
-def _weights_for(shelf: Shelf, words: WordQuery) -> Weights:
+def _weights_for(shelf: Shelf, words: WordQuery, near: Sequence[tuple[int, float]], said: Sequence[tuple[int, float, float]]) -> Weights:
     if has_operators(words):
         return replace(shelf.weights, keyword=max(EXACT.keyword, shelf.weights.keyword))
-    return shelf.weights
+    return for_query(shelf.weights, (cosine for _, cosine in near), (raw for _, raw, _ in said))
 
 
 def _scored(mode: str, near: list[tuple[int, float]], said: list[tuple[int, float, float]], weights: Weights) -> list[Candidate]:

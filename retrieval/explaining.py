@@ -188,7 +188,7 @@ def arithmetic(candidate: Candidate, basis: Fusion) -> ExplainedFusion:
     elif basis.lowest is None:
         text = f"{said:.3f}: there are no vectors, so the words alone rank"
     else:
-        text = f"({near:.3f} + {weight:g} × {said:.3f}) / {1 + weight:g} = {scores.fused:.3f}"
+        text = f"({near:.3f} + {weight:.3g} × {said:.3f}) / {1 + weight:.3g} = {scores.fused:.3f}"
     return ExplainedFusion(vector_part=near, keyword_part=said, keyword_weight=weight, floor=weights.floor, arithmetic=text)
 
 

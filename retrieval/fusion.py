@@ -2,15 +2,17 @@
 
     fused = (vector + w · keyword) / (1 + w)
 
-`vector` is the cosine above the model's floor, `keyword` the BM25 score as a share of the best one of this query; w is 0.3. Measured
-(nDCG@10, MiniLM and real BM25): equal reciprocal ranks lose to the vectors alone where words are weak (frequently asked questions), and
-to the words alone where vectors are (a language the model does not know). This sum beats both sides on every English set tried and,
-unlike sums of z-scores, hardly depends on how many candidates a side hands over.
+`vector` is the cosine above the model's floor, `keyword` the BM25 score as a share of the best one of this query; w is 0.3, and more or
+less by how far the best of each side stands out from its list (`for_query`). Measured (nDCG@10, MiniLM and real BM25): equal reciprocal
+ranks lose to the vectors alone where words are weak (frequently asked questions), and to the words alone where vectors are (a language
+the model does not know). This sum beats both sides on every English set tried and, unlike sums of z-scores, hardly depends on how many
+candidates a side hands over. The same w for all queries loses 6 % to the words alone in Chinese, which MiniLM does not know; by query
+none, and nothing elsewhere.
 """
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 # Anything hashable with an order: ties are decided by it.
@@ -35,6 +37,25 @@ class Weights:
 DEFAULT = Weights()
 # For a query that names an identifier or quotes a phrase: who asks for a thing by its name means that name.
 EXACT = Weights(keyword=1.0)
+
+
+# Of a side's list, from the best: what its best one is held against.
+_HELD_AGAINST = 50
+
+
+def for_query(weights: Weights, vector: Iterable[float], keyword: Iterable[float]) -> Weights:
+    """The weights for one query, by all its cosines and raw scores: a side whose best stands out knows what it found, one that finds
+    everything alike has guessed. A weight of 0 stays 0: then only vectors rank."""
+    near = [above(cosine, weights.floor) for cosine in vector if math.isfinite(cosine)]
+    if not weights.keyword or not near:
+        return weights
+    return replace(weights, keyword=max(0.0, weights.keyword + _lead(keyword) - _lead(near)))
+
+
+def _lead(scores: Iterable[float]) -> float:
+    """How far the best one is above the mean of the first, as a share of it: 0–1."""
+    first = sorted((score for score in scores if math.isfinite(score)), reverse=True)[:_HELD_AGAINST]
+    return (first[0] - sum(first) / len(first)) / first[0] if first and first[0] > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,13 @@ class MinScore(Document):
 class Fusion(Document):
     """How hybrid mode puts vectors and words together."""
 
-    keyword_weight: float = Field(default=0.3, ge=0, le=10, description="What the best match of words is worth against a cosine of 1.")
+    keyword_weight: float = Field(
+        default=0.3,
+        ge=0,
+        le=10,
+        description="What the best match of words is worth against a cosine of 1. A query in which one side's best stands out more than "
+        "the other's shifts it; 0 stays 0.",
+    )
     vector_floor: float = Field(
         default=0.0,
         ge=-1,

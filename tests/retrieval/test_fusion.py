@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval.fusion import EXACT, Fused, Weights, fuse
+from retrieval.fusion import EXACT, Fused, Weights, for_query, fuse
 
 
 def order(fused: list[Fused[int]]) -> list[int]:
@@ -19,6 +19,18 @@ def test_named_scores_and_ranks() -> None:
         Fused(1, pytest.approx(0.8 / 1.3), 2, 0.8, 1, None, None, None),
         Fused(3, pytest.approx((0.6 + 0.15) / 1.3), 3, None, None, 0.25, 5.0, 2),
     ]
+
+
+def test_the_side_whose_best_stands_out_counts_more() -> None:
+    alike, outstanding = [0.5, 0.5, 0.5], [9.0, 1.0, 1.0]
+    assert for_query(Weights(), alike, outstanding).keyword == pytest.approx(0.3 + (9 - 11 / 3) / 9)
+    assert for_query(Weights(), [0.9, 0.1, 0.1], [2.0, 2.0, 2.0]).keyword == 0  # never below
+    assert for_query(Weights(), alike, alike) == Weights()
+    assert for_query(Weights(keyword=0), alike, outstanding).keyword == 0
+    assert for_query(Weights(), [], outstanding) == for_query(Weights(), [float("nan")], outstanding) == Weights()
+    assert for_query(Weights(), alike, []) == Weights()
+    # What lies below the floor is as far off as can be: cosines of .7 to .9 are a wide range to a model of the e5 family.
+    assert for_query(Weights(floor=0.7), [0.9, 0.7, 0.7], alike).keyword < for_query(Weights(), [0.9, 0.7, 0.7], alike).keyword
 
 
 def test_a_chunk_of_one_side_takes_the_lowest_of_the_other() -> None:

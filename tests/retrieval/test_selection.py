@@ -4,6 +4,7 @@ import pytest
 
 from kb.access import actor_for_user
 from kb.models import Chunk, Document
+from retrieval.fusion import Weights, for_query
 from retrieval.models import RetrievalTrace
 from retrieval.requests import SearchRequest
 from retrieval.search import search
@@ -150,9 +151,12 @@ def test_weights_of_a_knowledge_base_and_of_a_request(actor, make_library):
     assert [hit.score for hit in alone.hits] == pytest.approx([hit.scores.vector for hit in alone.hits])
     weighed = ask(actor, "boiler in the cellar", max_results=5, fusion={"keyword_weight": 1, "vector_floor": 0.2})
     best = max(hit.scores.keyword_raw for hit in weighed.hits)
-    for hit in weighed.hits:
-        near = min(max((hit.scores.vector - 0.2) / 0.8, 0), 1)
-        assert hit.score == pytest.approx((near + hit.scores.keyword_raw / best) / 2)
+    near = [min(max((hit.scores.vector - 0.2) / 0.8, 0), 1) for hit in weighed.hits]
+    weight = for_query(
+        Weights(1, 0.2), [hit.scores.vector for hit in weighed.hits], [hit.scores.keyword_raw for hit in weighed.hits]
+    ).keyword
+    for hit, cosine in zip(weighed.hits, near, strict=True):
+        assert hit.score == pytest.approx((cosine + weight * hit.scores.keyword_raw / best) / (1 + weight))
 
 
 def test_knowledge_bases_of_different_weights_stand_in_one_list(actor, make_library):
