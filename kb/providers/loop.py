@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Coroutine
+import weakref
+from collections.abc import Callable, Coroutine
 from threading import Lock, Thread
 from typing import Any, TypeVar
 
@@ -35,6 +36,16 @@ def _running_loop() -> asyncio.AbstractEventLoop:
             _loop, _owner = asyncio.new_event_loop(), os.getpid()
             Thread(target=_loop.run_forever, name="provider-loop", daemon=True).start()
         return _loop
+
+
+def close_with(owner: object, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Call `close` in the loop when the owner is let go; nobody waits for it."""
+    weakref.finalize(owner, _close, close, os.getpid()).atexit = False
+
+
+def _close(close: Callable[[], Coroutine[Any, Any, None]], opened_in: int) -> None:
+    if _loop is not None and opened_in == os.getpid():
+        asyncio.run_coroutine_threadsafe(close(), _loop)
 
 
 def _reset_after_fork() -> None:

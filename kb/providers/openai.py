@@ -26,7 +26,7 @@ from config.http import async_client, user_agent
 from config.http_errors import retry_after
 from kb.providers.base import BatchLimits, Embedded, ModelSpec, Role
 from kb.providers.errors import connection_error, read_error, status_error, timeout_error, unreadable_answer
-from kb.providers.loop import run_blocking
+from kb.providers.loop import close_with, run_blocking
 from kb.providers.remote_settings import check_remote, limits_of, room_for, sendable, timeout_of
 
 
@@ -96,6 +96,7 @@ class OpenAIProvider:
             # Connections belong to the loop that opened them, and a fork starts another one.
             if self._client is None or self._client[0] != os.getpid():
                 self._client = (os.getpid(), self._make_client())
+                close_with(self, self._client[1].close)
             client = self._client[1]
         return Embedder(OpenAIEmbeddingModel(self._model_name, provider=Connection(openai_client=client)))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
@@ -121,6 +122,7 @@ class RemoteProvider:
         with self._lock:
             if self._client is None or self._client[0] != os.getpid():  # a connection of the parent is not ours after a fork
                 self._client = (os.getpid(), open_client(trusted=self._spec.trusted, timeout=self._timeout))
+                weakref.finalize(self, self._client[1].close)  # when the last call that uses it is through
             return self._client[1]
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -38,6 +39,7 @@ class RestStore:
     def __post_init__(self) -> None:
         # Whoever edits a knowledge base names its server: never trusted, so a private one needs the operator's permission.
         self._client = open_client(timeout=WRITE_DEADLINE, headers={"Content-Type": "application/json", **self.headers})
+        weakref.finalize(self, self._client.close)  # when the last call that uses it is through
 
     def call(
         self,

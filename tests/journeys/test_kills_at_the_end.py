@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import psycopg
 import pytest
 
 from tests.client import Client
-from tests.fleet import Fleet, wait_for
+from tests.fleet import Fleet, look_past_rules, wait_for
 from tests.journeys.whole import check_whole, files
 
 pytestmark = pytest.mark.journey
@@ -33,7 +32,7 @@ FOLLOWING = Point(4713, "ingestion_ingestionrun", "INSERT", "NEW.trigger = 'chan
 def held(fleet: Fleet, point: Point) -> Iterator[Callable[[], object]]:
     """Until the block ends, whoever comes to the point waits there; what is given waits until somebody does."""
     name = f"wait_for_test_{point.lock}"
-    with psycopg.connect(fleet.environment["DATABASE_OWNER_URL"], autocommit=True) as owner:
+    with look_past_rules(fleet.environment, autocommit=True) as owner:
 
         def somebody_waits() -> bool:
             waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = %s AND NOT granted"

@@ -26,7 +26,7 @@ def filled(knowledge_base, organization, source, alice, bob, carol, hashing_mode
 
     from kb import access, bindings, services, usage
     from kb.channels import ChannelInput, create_channel
-    from kb.models import Blob, Chunk, Dataset, DatasetPart, Document, File, IdempotencyKey, Upload
+    from kb.models import Blob, Chunk, Dataset, DatasetPart, Document, File, IdempotencyKey, SpaceChange, Upload
     from kb.reranking import register_reranker
 
     blob = Blob.objects.create(organization=organization, sha256=b"1" * 32, size=3, storage_key="k")
@@ -61,5 +61,7 @@ def filled(knowledge_base, organization, source, alice, bob, carol, hashing_mode
     usage.charge(
         organization_id=organization.id, knowledge_bases=[knowledge_base.id], model=hashing_model, purpose="documents", texts=1, tokens=1
     )
+    models = {"from_model": "hashing", "to_model": "another"}
+    SpaceChange.objects.create(**of, **models, version=knowledge_base.current, state="done", finished_at=timezone.now())
     IdempotencyKey.objects.create(organization=organization, key_digest=b"1" * 32, body_digest=b"1" * 32)
     return {"channel": channel, "document": document, "chunk": chunk, "file": file, "blob": blob}

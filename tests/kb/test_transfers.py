@@ -98,7 +98,7 @@ def test_a_dry_run_says_the_same_and_leaves_nothing(actor, hashing_model):
         ("name: a\nschema: 99", "Upgrade Lectern"),
         ("name: a\nembedding_model: nobody", "no registered model 'nobody'. Registered: hashing. .*model nobody=NAME"),
         ("name: a\n---\nname: b\nlanguage: klingon", "test.yaml, document 2: .*language"),
-        ("name: a\nstore: {type: qdrant}", "not available"),
+        ("name: a\nstore: {type: qdrant}", "needs 'host'"),
     ],
 )
 def test_what_does_not_hold_is_refused_with_its_place(actor, hashing_model, text, message):

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-import psycopg
 
 from config.embedded import postgres, valkey
-from tests.fleet import ROLES, Fleet, wait_for
+from tests.fleet import ROLES, Fleet, look_past_rules, wait_for
 from tests.installation import Installation
 from tests.servers.folder import Served
 
@@ -56,7 +55,7 @@ class Crawls:
         self.fleet: Fleet = installed.fleet
         self.client = installed.client
         self.home = Path(installed.environment["LECTERN_HOME"])
-        self.database = psycopg.connect(installed.environment["DATABASE_OWNER_URL"], autocommit=True)
+        self.database = look_past_rules(installed.environment, autocommit=True)
 
     def use(self, workers: int) -> None:
         """Fresh processes, so that their memory is that of what follows."""

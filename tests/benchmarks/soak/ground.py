@@ -10,10 +10,9 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import httpx
-import psycopg
 
 from tests.client import Client
-from tests.fleet import QUICK, Fleet, wait_for
+from tests.fleet import QUICK, Fleet, look_past_rules, wait_for
 from tests.installation import installation
 from tests.servers.openai_server import ScriptedServer
 
@@ -79,7 +78,7 @@ class Ground:
 
     def rows(self, statement: str, parameters: Any = None) -> list[tuple]:
         """What the database holds, seen past every access rule."""
-        with psycopg.connect(self.environment["DATABASE_OWNER_URL"], autocommit=True, connect_timeout=10) as connection:
+        with look_past_rules(self.environment, autocommit=True, connect_timeout=10) as connection:
             return connection.execute(statement, parameters).fetchall()
 
     def value(self, statement: str, parameters: Any = None) -> Any:

@@ -75,7 +75,7 @@ def test_a_failure_is_told_and_an_earlier_version_is_not_hidden(editor, kb_url, 
     assert editor.get(f"/api/v1/runs/{run_id}").json()["status"] == "failed"
 
 
-def test_a_changed_model_makes_documents_changed(actor, editor, kb_url, knowledge_base, documents):
+def test_a_changed_model_changes_no_document(actor, editor, kb_url, knowledge_base, documents):
     from kb import versioning
     from kb.embedding import ensure_space
     from kb.models import EmbeddingModel
@@ -83,7 +83,7 @@ def test_a_changed_model_makes_documents_changed(actor, editor, kb_url, knowledg
     document = dict(versioning.read(knowledge_base).document)
     ensure_space(EmbeddingModel.objects.create(name="hashing again", provider="hashing", model="h", dimension=256, max_input_tokens=256))
     versioning.publish(knowledge_base, document={**document, "embedding_model": "hashing again"}, expected=1, actor=actor)
-    assert {row["state"] for row in editor.get(f"{kb_url}/documents").json()["items"]} == {"changed"}
+    assert {row["state"] for row in editor.get(f"{kb_url}/documents").json()["items"]} == {"indexed"}
 
 
 def test_delete_removes_the_document_and_its_chunks(editor, viewer, kb_url, documents):
