@@ -68,6 +68,7 @@ class World:
     document: dict[str, Any] = field(default_factory=dict)
     model: dict[str, Any] = field(default_factory=dict)
     mark: str = ""
+    secret: str = ""  # the name of one
 
     def close(self) -> None:
         self.client.http.close()
@@ -103,8 +104,18 @@ class World:
             return {"name": name, "role": "viewer"}
         if path.startswith("/embedding-models"):
             return self.model | {"name": name}
+        if path.startswith("/rerankers"):
+            return self.reranker(name)
+        if "/judgements" in path:
+            return self.judgement(name)
         document = {key: value for key, value in self.document.items() if key != "sources"}
         return document | {"name": name, "sources": [{"name": "files", "type": "upload"}]} if operation.method == "POST" else self.document
+
+    def reranker(self, name: str) -> dict[str, Any]:
+        return {"name": name, "provider": "cohere", "model": "rerank-v3.5", "credential": self.secret}
+
+    def judgement(self, question: str) -> dict[str, Any]:
+        return {"question": question, "expected": [{"document": self.ids["document_id"][0]}]}
 
 
 def make_world(ground: Ground, organization: str) -> World:
@@ -147,11 +158,13 @@ def make_world(ground: Ground, organization: str) -> World:
         "user_id": [user_id],
         "number": ["1"],
     }
-    _fill_files(client, world, knowledge_base, secret["name"])
+    world.secret = secret["name"]
+    _fill_files(client, world, knowledge_base)
+    _fill_measures(client, world, f"/knowledge-bases/{knowledge_base}")
     return world
 
 
-def _fill_files(client: Client, world: World, knowledge_base: str, secret: str) -> None:
+def _fill_files(client: Client, world: World, knowledge_base: str) -> None:
     """A channel with a file and a table in it, an upload under way, a bound service."""
     channel = client.call("POST", "/channels", json={"name": f"channel {uuid4().hex[:8]}", "knowledge_base_id": knowledge_base})["id"]
     table = "\n".join(["number,word", *(f"{number},{world.mark}" for number in range(30))]).encode()
@@ -161,12 +174,22 @@ def _fill_files(client: Client, world: World, knowledge_base: str, secret: str) 
     sets = wait_for(lambda: client.call("GET", "/datasets")["items"], seconds=60, what="a dataset")
     announced = {"file_name": "later.md", "size": 3, "sha256": "0" * 64, "channel": channel}
     upload = client.call("POST", "/files/upload-url", json=announced)["complete_url"].rsplit("/", 2)[1]
-    bound = {"purpose": "vision", "endpoint": "https://vision.example/v1", "credential": secret}
+    bound = {"purpose": "vision", "endpoint": "https://vision.example/v1", "credential": world.secret}
     world.ids |= {
         "channel_id": [channel],
         "dataset_id": [each["id"] for each in sets],
         "upload_id": [upload],
         "binding_id": [client.call("POST", "/service-bindings", json=bound)["id"]],
+    }
+
+
+def _fill_measures(client: Client, world: World, path: str) -> None:
+    """A reranker, and what tells how good the answers are."""
+    world.ids |= {
+        "reranker_id": [client.call("POST", "/rerankers", json=world.reranker(f"reranker {uuid4().hex[:8]}"))["id"]],
+        "judgement_id": [client.call("POST", f"{path}/judgements", json=world.judgement(f"Where is {world.mark}?"))["id"]],
+        "evaluation_id": [client.call("POST", f"{path}/evaluations", json={})["id"]],
+        "check_id": [client.call("POST", f"{path}/recall-checks", json={})["id"]],
     }
 
 
