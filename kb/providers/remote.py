@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
@@ -32,7 +33,7 @@ class Call:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-class RemoteProvider:
+class RemoteProvider(ABC):
     """Base of the vendors' providers. `default_endpoint` is the vendor's, version included; an endpoint of one's own takes its place."""
 
     default_endpoint = ""
@@ -51,12 +52,13 @@ class RemoteProvider:
     def check(cls, spec: ModelSpec) -> None:
         check_remote(spec)
 
+    @abstractmethod
     def make_call(self, texts: Sequence[str], role: Role) -> Call:
-        raise NotImplementedError
+        """The request for a batch."""
 
+    @abstractmethod
     def read_answer(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> tuple[list[Any], Any]:
         """(vectors in the order of the texts, tokens or None). A shape that is not there may raise KeyError, TypeError and the like."""
-        raise NotImplementedError
 
     def embed_batch(self, texts: Sequence[str], role: Role) -> Embedded:
         call = self.make_call([sendable(text) for text in texts], role)
